@@ -1,0 +1,67 @@
+"""Sessions: `nox` runs what every change must pass; `.ci/run` runs all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["lint", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+GROUPS = PROJECT["dependency-groups"]
+CEL_SPEC = "@bufbuild/cel-spec@0.4.0"
+COVERED = (
+    "ledgercli/cel/*,ledgercli/paths.py,ledgercli/wide.py,ledgercli/state.py,ledgercli/history.py,"
+    "ledgercli/documents.py,ledgercli/yaml_reader.py,ledgercli/toolset.py,ledgercli/policy.py,ledgercli/vocabulary.py,"
+    "ledgercli/ledger.py,ledgercli/enforcer.py,ledgercli/updater.py,ledgercli/guard.py,ledgercli/loop.py"
+)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Lint, format, types, and the floors of the house."""
+    session.install("-e", ".", "nox", *GROUPS["lint"], *GROUPS["test"])
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+    session.run("pytest", "-q", "tests/test_floors.py")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The fast tests, with branch coverage of what decides and records."""
+    session.install("-e", ".", *GROUPS["test"])
+    session.run("coverage", "erase")
+    session.run(
+        "coverage", "run", "-m", "pytest", "-m", "not slow and not conformance and not benchmark", *session.posargs
+    )
+    session.run("coverage", "combine", "-q")
+    session.run("coverage", "report", "--skip-covered", "--fail-under=95", f"--include={COVERED}")
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """Crashes, full disks, bulk and recorded runs."""
+    session.install("-e", ".", *GROUPS["test"])
+    session.run("pytest", "-m", "slow", *session.posargs)
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """The CEL suite, and random expressions against Google's implementation."""
+    session.install("-e", ".[re2]", *GROUPS["test"], *GROUPS["conformance"])
+    suite = Path(session.create_tmp()) / "suite"
+    suite.mkdir(exist_ok=True)
+    session.run("npm", "pack", "--silent", "--pack-destination", str(suite), CEL_SPEC, external=True)
+    session.run("pytest", "-m", "conformance", "-s", *session.posargs, env={"CEL_SPEC": str(suite)})
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """Speed and memory, as ratios within one run."""
+    session.install(".", *GROUPS["test"], *GROUPS["benchmark"])
+    session.run("pytest", "-m", "benchmark", "-s", "-q", *session.posargs)
