@@ -1,0 +1,173 @@
+"""`ledger run`: run scenarios, write ledgers."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from ledgercli.cli.common import Command, write_json
+from ledgercli.errors import ExitCode
+from ledgercli.executor import is_yes
+from ledgercli.ledger import Sync
+from ledgercli.loop import Approver
+from ledgercli.records import Proposal, Verdict
+from ledgercli.reports.screen import Screen
+from ledgercli.reports.terminal import Form, RunReport, call_text, failure_text
+from ledgercli.runs import Job, Options, prepare
+
+__all__ = ["command"]
+
+_EXAMPLES = (
+    "ledger run --scenario weather.yaml",
+    "ledger run weather.yaml --task Shanghai --set constraints.max_steps=3",
+    "ledger run shop.yaml --pack stricter.yaml --out shop.ledger.jsonl",
+    "ledger run recorded.yaml --mode shadow --out runs/",
+    "L=$(ledger run -q weather.yaml)",
+)
+
+
+@click.command(cls=Command, examples=_EXAMPLES)
+@click.argument("paths", metavar="SCENARIO...", nargs=-1)
+@click.option("--scenario", "scenarios", multiple=True, metavar="FILE", help="A scenario; - reads standard input.")
+@click.option("--out", metavar="PATH", help="The ledger to write; a folder for several runs. [ledgers/...]")
+@click.option("--pack", "packs", multiple=True, metavar="FILE", help="Takes the place of the one of its name.")
+@click.option(
+    "--set", "sets", multiple=True, metavar="PATH=VALUE", help="facts.x, constraints.x or flags.x; JSON or text."
+)
+@click.option("--task", metavar="TEXT", help="Instead of the scenario's task.")
+@click.option("--reply", "replies", multiple=True, metavar="TEXT", help="What the user says, in order.")
+@click.option("--max-steps", type=click.IntRange(0), metavar="N", help="Instead of the scenario's limit.")
+@click.option("--now", metavar="TIME", help="The time of every proposal, as 2026-08-01T12:00:00Z.")
+@click.option(
+    "--mode",
+    type=click.Choice(["enforce", "shadow"]),
+    default="enforce",
+    show_default=True,
+    help="shadow: judge, but let everything run.",
+)
+@click.option("--approve", type=click.Choice(["ask", "yes", "no"]), help="Answer what needs approval. [ask]")
+@click.option(
+    "--sync",
+    type=click.Choice(["step", "close", "none"]),
+    default="step",
+    show_default=True,
+    help="When lines are forced to disk.",
+)
+@click.option("--reference", is_flag=True, help="Keep digests of the files in the ledger, not their text.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="json: one object at the end; jsonl: the ledger's lines.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print the ledger's path only.")
+@click.option("-v", "--verbose", count=True, help="More: what was read, whole digests; -vv: whole results.")
+def command(  # noqa: PLR0913 - one parameter an option
+    *,
+    paths: tuple[str, ...],
+    scenarios: tuple[str, ...],
+    out: str | None,
+    packs: tuple[str, ...],
+    sets: tuple[str, ...],
+    task: str | None,
+    replies: tuple[str, ...],
+    max_steps: int | None,
+    now: str | None,
+    mode: str,
+    approve: str | None,
+    sync: Sync,
+    reference: bool,
+    form: Form,
+    quiet: bool,
+    verbose: int,
+) -> ExitCode:
+    """Run scenarios under their packs; each run writes a ledger of its own.
+
+    Exit code: 0 completed, 1 failed, 3 halted, at a limit or awaiting approval, 4 an engine or server failed; with
+    `expect:` in the scenario 0 if all is as expected, else 1. Of several runs the highest.
+    """
+    from ledgercli.cli import NAMES
+
+    names = (*paths, *scenarios)
+    if not names:
+        raise click.UsageError("which scenario? ledger run FILE")
+    options = Options(out, packs, sets, task, replies, max_steps, now, mode == "shadow", sync, reference)
+    worst = ExitCode.YES
+    summaries: list[dict[str, Any]] = []
+    report = RunReport(form=form, verbosity=verbose, quiet=quiet, commands=NAMES)
+    for scenario, jobs in prepare(names, options):
+        many = scenario.file.decide.recording is not None
+        runs = [_one(job, report, approve) for job in (_watched(jobs) if many else jobs)]
+        if many:
+            report.many(scenario.name, runs)
+        summaries += runs
+        worst = max([worst, *(ExitCode(run["exit_code"]) for run in runs)])
+    if form == "json":
+        write_json(Screen.stdout(), {"schema": "run/1", "runs": summaries})
+    return worst
+
+
+def _watched(jobs: Iterator[Job]) -> Iterator[Job]:
+    """Show how far many runs are, on a terminal."""
+    if not sys.stderr.isatty():
+        yield from jobs
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        SpinnerColumn("line"),
+        TextColumn("{task.completed} runs"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        bar = progress.add_task("runs", total=None)
+        for job in jobs:
+            yield job
+            progress.advance(bar)
+
+
+def _one(job: Job, report: RunReport, approve: str | None) -> dict[str, Any]:
+    report.begin(job)
+    ended = job.run(_Terminal() if sys.stdin.isatty() else None, _approver(approve), report.line)
+    summary = report.end(job, ended, job.unmet(ended))
+    return {**summary, "exit_code": int(job.exit_code(ended))}
+
+
+def _approver(approve: str | None) -> Approver:
+    def answer(proposal: Proposal, verdict: Verdict) -> tuple[bool, str] | None:
+        if approve in ("yes", "no"):
+            return approve == "yes", f"--approve {approve}"
+        if not sys.stdin.isatty():
+            return None
+        click.echo(failure_text(verdict), err=True)
+        yes = click.confirm(f"Let {call_text(proposal.tool, proposal.args)} run?", default=False, err=True)
+        return yes, getpass.getuser()
+
+    return answer
+
+
+class _Terminal:
+    """The person at the terminal."""
+
+    def ask(self, tool: str, args: Mapping[str, Any]) -> str | None:
+        """Show the question and return what is typed."""
+        return _prompt(call_text(tool, args))
+
+    def confirm(self, tool: str, args: Mapping[str, Any]) -> bool | None:
+        """Show exactly the call and return whether the answer is yes."""
+        return is_yes(_prompt(f"{call_text(tool, args)}\nyes or no"))
+
+
+def _prompt(question: str) -> str:
+    try:
+        return str(click.prompt(question, prompt_suffix="\n> ", err=True))
+    except click.Abort as error:  # what click makes of Ctrl-C
+        raise KeyboardInterrupt from error

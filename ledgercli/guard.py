@@ -1,0 +1,504 @@
+"""The waist: `check` a proposal before it runs, `record` what came of it. The loop and every adapter go through here.
+
+Invariants:
+* If `check` raises, the tool must not run.
+* A denial, and the intent of a write, are on disk before `check` returns; a result before `record` does.
+* Steps are told apart by the verdict's `step`, never by a framework's call id: those repeat.
+* Thread-safe: calls may be judged and recorded in parallel; diffs apply in the order of the lines.
+* No framework is imported here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from ledgercli import cel
+from ledgercli.errors import BlockedError, LedgerCliError
+from ledgercli.executor import failed, parse_output
+from ledgercli.history import History
+from ledgercli.ledger import Ledger, LedgerLimitError, Sync
+from ledgercli.policy import Pack
+from ledgercli.records import (
+    Finding,
+    Line,
+    Outcome,
+    Proposal,
+    Result,
+    Status,
+    Verdict,
+    approval_line,
+    bound,
+    close_line,
+    intent_line,
+    open_line,
+    step_line,
+    timestamp,
+)
+from ledgercli.redaction import Redactor
+from ledgercli.rulebook import Rulebook
+from ledgercli.state import State
+from ledgercli.toolset import USER, Toolset
+from ledgercli.updater import Change
+
+Clock = Callable[[], cel.Timestamp]
+
+
+class _Pending(msgspec.Struct, frozen=True):
+    """A call that may run and has not been recorded yet."""
+
+    proposal: Proposal
+    verdict: Verdict
+    now: cel.Timestamp
+    write: bool
+
+
+@dataclass(slots=True)
+class _Approval:
+    """An answer to a step that waited, good for one execution of the same call."""
+
+    step: int
+    yes: bool
+    bound: Mapping[str, str]
+
+
+class Guard:
+    """Keeps books on the tool calls of one run, under policy.
+
+    Arguments:
+        packs: packs, or paths of them; those that they include are added.
+        toolset: a toolset, or the path of one.
+        state: what is known from the start: a state, or its parts (`facts`, `constraints`, …) by name.
+        ledger: where to write; a path that must not exist, or None to keep no books.
+        rulebook: all of the above but the ledger, compiled beforehand; the loop gives this.
+        shadow: let every call run; what would have refused it stands in the verdict's `shadowed`.
+        clock: tells the time of each proposal.
+        engine: what proposes, for the ledger's first line.
+        sync: when lines are forced to disk: `step`, `close` or `none`.
+        reference: keep digests of the files in the ledger, not their text.
+        recorded: a recording is judged: what happened, happened, so halts and approvals count as denials.
+        on_line: takes each line once it is written.
+
+    Raises:
+        InvalidDocumentError: a pack or toolset does not load.
+        OutputExistsError: the ledger is there already.
+
+    """
+
+    def __init__(  # noqa: PLR0913 - the public door: each argument documented above
+        self,
+        packs: Sequence[Pack | str | Path] = (),
+        toolset: Toolset | str | Path | None = None,
+        state: State | Mapping[str, Any] | None = None,
+        ledger: str | Path | None = None,
+        *,
+        rulebook: Rulebook | None = None,
+        shadow: bool = False,
+        clock: Clock | None = None,
+        engine: Mapping[str, Any] | None = None,
+        sync: Sync = "step",
+        reference: bool = False,
+        recorded: bool = False,
+        on_line: Callable[[Line], None] | None = None,
+    ) -> None:
+        if rulebook is None:
+            if toolset is None:
+                raise LedgerCliError("a guard needs a toolset")
+            initial = {} if isinstance(state, State) or state is None else state
+            rulebook = Rulebook.of(packs, toolset, initial, shadow=shadow)
+        self._rules = rulebook
+        self._state = state if isinstance(state, State) else rulebook.initial_state()
+        self._history = History(str(self._state.tree["task"]))
+        self._clock = clock or present
+        self._recorded = recorded
+        self._on_line = on_line
+        self._lock = threading.RLock()
+        self._steps = 0
+        self._pending: dict[int, _Pending] = {}
+        self._waiting: dict[int, _Pending] = {}
+        self._approvals: list[_Approval] = []
+        self._closed = False
+        self.run = new_run_id()
+        self._redactor = Redactor(rulebook.toolset.file.redact)
+        self._ledger: Ledger | None = None
+        opening = self._opening(engine, shadow, reference)
+        if ledger is not None:
+            self._ledger = Ledger.create(ledger, opening, sync=sync, make_folder=True)
+        self._tell(opening)
+
+    # ---- what is known
+
+    @property
+    def state(self) -> State:
+        """The state as it is now."""
+        return self._state
+
+    @property
+    def history(self) -> History:
+        """The steps up to now."""
+        return self._history
+
+    @property
+    def steps(self) -> int:
+        """How many steps there have been."""
+        return self._steps
+
+    @property
+    def head(self) -> str | None:
+        """The digest of the ledger's last line, for keeping elsewhere; None without a ledger."""
+        return self._ledger.head if self._ledger else None
+
+    def repeats(self, proposal: Proposal) -> int:
+        """How often exactly this call has just been run in a row."""
+        return self._history.repeats_of_call(proposal.tool, self._filled(proposal))
+
+    def shown(self, value: Any) -> Any:
+        """Return a value of the state as it may be shown: what `redact:` names is masked, as in the ledger."""
+        return self._redactor.shown(value)
+
+    # ---- the two calls
+
+    def check(self, tool: str, args: Mapping[str, Any], *, call_id: str | None = None) -> Verdict:
+        """Judge a call before it runs.
+
+        Arguments:
+            tool: the tool's name.
+            args: its arguments, as they were proposed.
+            call_id: the engine's own id of the call; only noted.
+
+        Returns:
+            The verdict; the call may run if `verdict.runs`, and must be recorded then.
+
+        Raises:
+            LedgerCliError: the run has ended, or the ledger cannot be written. The tool must not run.
+
+        """
+        with self._lock:
+            self._open_for_steps()
+            now = self._clock()
+            proposal, refusal = self._writable(Proposal(tool, args, call_id))
+            step = self._steps + 1
+            verdict = refusal or self._rules.enforcer.judge(proposal, self._state, self._history, now, step=step)
+            if verdict.effect == "require_approval":
+                verdict = self._with_approval(proposal, verdict)
+            known = self._rules.toolset.tools.get(tool)
+            pending = _Pending(proposal, verdict, now, write=known is None or known.access == "write")
+            if verdict.runs:
+                if pending.write:
+                    self._append(intent_line(step=step, at=self._at(), now=str(now), action=proposal, verdict=verdict))
+                self._pending[step] = pending
+            else:
+                self._refuse(pending, step)
+            self._steps = step
+            return verdict
+
+    def record(self, verdict: Verdict, result: Any = None, *, outcome: Outcome | None = None) -> State:
+        """Write down what came of a call, and apply its transition.
+
+        Arguments:
+            verdict: what `check` returned for it.
+            result: a `Result`, or what the tool returned; what is a failure is read from it.
+            outcome: `cancelled` or `unknown` where there is no result: no transition runs then.
+
+        Returns:
+            The state after it.
+
+        Raises:
+            LedgerCliError: the call was not checked, or was recorded already, or the ledger cannot be written.
+
+        """
+        with self._lock:
+            pending = self._pending.get(verdict.step)
+            if pending is None:
+                raise LedgerCliError(f"step {verdict.step} is not waiting for a result")
+            if outcome in ("cancelled", "unknown"):
+                self._without_result(pending, verdict.step, outcome)
+            else:
+                settled = result if isinstance(result, Result) else parse_output(result)
+                try:
+                    self._with_result(pending, verdict.step, settled)
+                except LedgerLimitError as error:
+                    self._with_result(pending, verdict.step, failed(f"the result cannot be kept: {error.message}"))
+            del self._pending[verdict.step]
+            return self._state
+
+    def invoke(self, tool: str, args: Mapping[str, Any], function: Callable[..., Any]) -> Any:
+        """Check a call, run `function(**args)` and record what came of it.
+
+        Returns:
+            What the function returned.
+
+        Raises:
+            BlockedError: the verdict does not let it run; its `verdict` says why.
+            Exception: whatever the function raised, once it is recorded.
+
+        """
+        verdict = self.check(tool, args)
+        if not verdict.runs:
+            raise blocked(tool, verdict)
+        try:
+            value = function(**args)
+        except BaseException as error:
+            self._raised(verdict, error)
+            raise
+        self.record(verdict, value)
+        return value
+
+    async def acheck(self, tool: str, args: Mapping[str, Any], *, call_id: str | None = None) -> Verdict:
+        """Do as `check`, off the event loop, since it waits for the disk."""
+        return await asyncio.to_thread(self.check, tool, args, call_id=call_id)
+
+    async def arecord(self, verdict: Verdict, result: Any = None, *, outcome: Outcome | None = None) -> State:
+        """Do as `record`, off the event loop."""
+        return await asyncio.to_thread(self.record, verdict, result, outcome=outcome)
+
+    async def ainvoke(self, tool: str, args: Mapping[str, Any], function: Callable[..., Awaitable[Any]]) -> Any:
+        """Do as `invoke`, for a function that is awaited."""
+        verdict = await self.acheck(tool, args)
+        if not verdict.runs:
+            raise blocked(tool, verdict)
+        try:
+            value = await function(**args)
+        except BaseException as error:
+            self._raised(verdict, error)  # not awaited: a cancelled task may not wait any more
+            raise
+        await self.arecord(verdict, value)
+        return value
+
+    def _raised(self, verdict: Verdict, error: BaseException) -> None:
+        """A function that was interrupted may have taken effect if it writes; a read has not."""
+        if isinstance(error, Exception):
+            self.record(verdict, failed(f"{type(error).__name__}: {error}"))
+        else:
+            self.record(verdict, outcome=self.interrupted_outcome(verdict))
+
+    def interrupted_outcome(self, verdict: Verdict) -> Outcome:
+        """What an interruption leaves of a call: a write may have taken effect, a read has no effect."""
+        return "unknown" if self._pending[verdict.step].write else "cancelled"
+
+    # ---- people
+
+    def said(self, text: Any) -> State:
+        """Write down what a user said unasked, as a step of the tool `user`, which is never judged."""
+        with self._lock:
+            self._open_for_steps()
+            step, now = self._steps + 1, self._clock()
+            line = step_line(
+                step=step,
+                at=self._at(),
+                now=str(now),
+                action=Proposal(USER, {}),
+                verdict=None,
+                outcome="ok",
+                result=Result(success=True, data=text),
+            )
+            self._append(line)
+            self._history.said(text)
+            self._state = self._state.become(self._state.tree, (), step=step)
+            self._steps = step
+            return self._state
+
+    def approve(self, step: int, *, yes: bool, by: str, reason: str | None = None) -> None:
+        """Answer a step that waits for an approval; the call must be proposed again, and is judged again.
+
+        Arguments:
+            step: the step that waits.
+            yes: whether the call may run.
+            by: who says so.
+            reason: why.
+
+        Raises:
+            LedgerCliError: that step does not wait.
+
+        """
+        with self._lock:
+            waiting = self._waiting.pop(step, None)
+            if waiting is None:
+                raise LedgerCliError(f"step {step} does not wait for an approval")
+            tied = bound(waiting.proposal.args, waiting.verdict.packs, waiting.verdict.reads)
+            self._append(approval_line(at=self._at(), step=step, yes=yes, by=by, reason=reason, bound=tied))
+            self._approvals.append(_Approval(step, yes, tied))
+
+    def _with_approval(self, proposal: Proposal, verdict: Verdict) -> Verdict:
+        """Take the answer that was given for exactly this call, these packs and these values, if there is one."""
+        tied = bound(proposal.args, verdict.packs, verdict.reads)
+        for number, approval in enumerate(self._approvals):
+            if approval.bound == tied:
+                del self._approvals[number]
+                return verdict.answered(approval.step, yes=approval.yes)
+        return verdict
+
+    # ---- the end
+
+    def close(self, status: Status = "completed", answer: Any = None, **more: Any) -> str | None:
+        """Seal the ledger.
+
+        Arguments:
+            status: how the run ended.
+            answer: the answer, if there is one.
+            more: `limit`, `error`, `counterfactual_from` where they apply.
+
+        Returns:
+            The digest of the last line.
+
+        """
+        with self._lock:
+            if not self._closed:
+                for step in list(self._pending):
+                    self._without_result(self._pending[step], step, "unknown")
+                    del self._pending[step]
+                if self._ledger:
+                    line = close_line(at=self._at(), status=status, answer=answer, steps=self._steps, **more)
+                    self._append(line)
+                    self._ledger.close()
+                self._closed = True
+            return self.head
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is None:
+            status: Any = self._state.status
+            self.close("completed" if status == "running" else status, self._state.tree["final_answer"])
+        else:
+            self.close("interrupted" if not issubclass(kind, Exception) else "error", error=f"{kind.__name__}: {error}")
+
+    # ---- lines
+
+    def _opening(self, engine: Mapping[str, Any] | None, shadow: bool, reference: bool) -> Line:  # noqa: FBT001
+        return open_line(
+            at=timestamp(),
+            run=self.run,
+            files=self._rules.files(reference=reference),
+            engine=engine or {"kind": "guard"},
+            state=self._state.opening(),
+            mode="shadow" if shadow else "enforce",
+        )
+
+    def _at(self) -> str:
+        return timestamp()
+
+    def _append(self, line: Line) -> None:
+        if self._redactor.active:
+            line = self._redactor.masked(line)
+        if self._ledger is not None:
+            self._ledger.append(line)
+        self._tell(line)
+
+    def _tell(self, line: Line) -> None:
+        if self._on_line is not None:
+            self._on_line(line)
+
+    def _open_for_steps(self) -> None:
+        if self._closed:
+            raise LedgerCliError("the run has ended; its ledger is closed")
+
+    def _writable(self, proposal: Proposal) -> tuple[Proposal, Verdict | None]:
+        """A proposal that no line can hold is refused, and stands without its arguments."""
+        try:
+            if self._ledger is not None:
+                self._ledger.check(proposal.args)
+        except LedgerLimitError as error:
+            reason = f"The arguments cannot be kept: {error.message}."
+            finding = Finding("bad_arguments", "deny", reason)
+            bare = Proposal(str(proposal.tool), {}, proposal.call_id)
+            verdict = Verdict("deny", 0, {}, step=self._steps + 1, failed=(finding,), reason=reason)
+            return bare, verdict
+        return proposal, None
+
+    def _refuse(self, pending: _Pending, step: int) -> None:
+        verdict, proposal = pending.verdict, pending.proposal
+        waits = verdict.effect == "require_approval" and not self._recorded
+        change = Change(self._state.become(self._state.tree, (), step=step), {})
+        if not waits:
+            halts = verdict.halts and not self._recorded
+            change = self._rules.updater.denied(proposal, verdict, self._state, step=step, halts=halts)
+        self._append(
+            step_line(
+                step=step,
+                at=self._at(),
+                now=str(pending.now),
+                action=proposal,
+                verdict=verdict,
+                outcome="waiting" if waits else "denied",
+                result=None,
+                sets=change.sets,
+                unsets=change.unsets,
+            )
+        )
+        if waits:
+            self._waiting[step] = pending
+        else:
+            self._history.denied(proposal.tool)
+        self._state = change.state
+
+    def _without_result(self, pending: _Pending, step: int, outcome: Outcome) -> None:
+        self._append(
+            step_line(
+                step=step,
+                at=self._at(),
+                now=str(pending.now),
+                action=pending.proposal,
+                verdict=pending.verdict,
+                outcome=outcome,
+                result=None,
+            )
+        )
+        if outcome == "unknown":
+            self._history.executed(pending.proposal.tool, self._filled(pending.proposal), "unknown", None, step=step)
+        self._state = self._state.become(self._state.tree, (), step=max(step, self._state.step))
+
+    def _with_result(self, pending: _Pending, step: int, result: Result) -> None:
+        proposal, updater = pending.proposal, self._rules.updater
+        settled = updater.settled(proposal, result, self._state, self._history, pending.now)
+        latest = max(step, self._state.step)
+        change = updater.executed(proposal, settled, self._state, self._history, pending.now, step=step, latest=latest)
+        self._append(
+            step_line(
+                step=step,
+                at=self._at(),
+                now=str(pending.now),
+                action=proposal,
+                verdict=pending.verdict,
+                outcome="ok" if settled.success else "error",
+                result=settled,
+                sets=change.sets,
+                unsets=change.unsets,
+                problems=change.problems,
+            )
+        )
+        self._rules.remember(self._history, proposal, settled, step)
+        self._state = change.state
+
+    def _filled(self, proposal: Proposal) -> Mapping[str, Any]:
+        tool = self._rules.toolset.tools.get(proposal.tool)
+        return tool.filled(proposal.args) if tool else proposal.args
+
+
+def blocked(tool: str, verdict: Verdict) -> BlockedError:
+    """Return the error that says why a call may not run."""
+    return BlockedError(f"{tool} was refused: {verdict.reason}", verdict=verdict, fix=verdict.hint)
+
+
+def present() -> cel.Timestamp:
+    """Return the time now."""
+    return cel.Timestamp(time.time_ns())
+
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def new_run_id() -> str:
+    """Return a new run's id: 48 bits of time in ms, then 80 random bits, in the alphabet of ULIDs (sortable)."""
+    number = (int(time.time() * 1000) << 80) | secrets.randbits(80)
+    return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -5, -5))

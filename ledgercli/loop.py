@@ -1,0 +1,204 @@
+"""The stations in order, and when to stop.
+
+    propose → check → run → record, until the run has ended or a limit is reached
+
+Invariants:
+* Whatever ends a run, its ledger is closed with a status: a crash of the engine, Ctrl-C, a limit, an approval that is
+  waited for.
+* Only a call that the guard lets through is run; what ran is always recorded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ledgercli import cel
+from ledgercli.decision import Engine, Recorded, Said
+from ledgercli.errors import EngineError, ExitCode
+from ledgercli.guard import Guard
+from ledgercli.records import Proposal, Result, Status, Verdict
+from ledgercli.responder import Responder
+
+MAX_STEPS, MAX_DENIALS = 100, 5  # where nothing is said
+
+#: How a run may end, and what its exit code then is.
+EXIT_OF: Mapping[str, ExitCode] = {
+    "completed": ExitCode.YES,
+    "failed": ExitCode.NO,
+    "halted": ExitCode.STOPPED,
+    "limit": ExitCode.STOPPED,
+    "awaiting_approval": ExitCode.STOPPED,
+    "error": ExitCode.OUTSIDE,
+    "interrupted": ExitCode.INTERRUPTED,
+}
+
+
+class Runner(Protocol):
+    """Whatever runs a validated action."""
+
+    def run(self, proposal: Proposal) -> Result | None:
+        """Run it; None if what came of it is not known."""
+
+
+#: Answers a verdict that asks for approval: yes or no and who says so; None if nobody is there.
+Approver = Callable[[Proposal, Verdict], tuple[bool, str] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended.
+
+    Arguments:
+        status: `completed`, `failed`, `halted`, `limit`, `awaiting_approval`, `error` or `interrupted`.
+        answer: the answer, if there is one.
+        limit: which limit was reached.
+        error: what went wrong.
+        counterfactual_from: in a recording, the step from which on it might have gone another way.
+
+    """
+
+    status: Status
+    answer: Any = None
+    limit: str | None = None
+    error: str | None = None
+    counterfactual_from: int | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code that this ending means."""
+        return EXIT_OF[self.status]
+
+
+@dataclass(slots=True)
+class Loop:
+    """One run.
+
+    Arguments:
+        guard: judges and records.
+        engine: proposes.
+        runner: runs what passes.
+        responder: makes the answer.
+        approver: asks whoever may approve.
+        clock: tells the time for the engine and the answer.
+
+    """
+
+    guard: Guard
+    engine: Engine
+    runner: Runner
+    responder: Responder
+    clock: Callable[[], cel.Timestamp]
+    approver: Approver = lambda _proposal, _verdict: None
+    _started: float = 0.0
+    _denials: int = 0
+    _running: Verdict | None = None
+    _first_denial: int | None = None
+
+    def run(self) -> Ended:
+        """Run until the end, and close the ledger."""
+        self._started = time.monotonic()
+        try:
+            ended = self._steps()
+        except KeyboardInterrupt:
+            self._give_up()
+            ended = Ended("interrupted")
+        except EngineError as error:
+            ended = Ended("error", error=error.message)
+        ended = self._answered(ended)
+        self.guard.close(
+            ended.status,
+            ended.answer,
+            limit=ended.limit,
+            error=ended.error,
+            counterfactual_from=ended.counterfactual_from,
+        )
+        return ended
+
+    def _steps(self) -> Ended:
+        while True:
+            ended = self._reached_end() or self._reached_limit()
+            if ended is not None:
+                return ended
+            guard = self.guard
+            proposal = self.engine.propose(guard.state, guard.history, self.clock())
+            if proposal is None:
+                return self._nothing_left()
+            if isinstance(proposal, Said):
+                guard.said(proposal.text)
+                continue
+            if self._repeated(proposal):
+                return Ended("limit", limit="max_repeats")
+            waiting = self._step(proposal)
+            if waiting is not None:
+                return waiting
+
+    def _step(self, proposal: Proposal) -> Ended | None:
+        verdict = self.guard.check(proposal.tool, proposal.args, call_id=proposal.call_id)
+        if verdict.effect == "require_approval" and not verdict.runs and not self._recording:
+            answer = self.approver(proposal, verdict)
+            if answer is None:
+                return Ended("awaiting_approval")
+            yes, by = answer
+            self.guard.approve(verdict.step, yes=yes, by=by)
+            verdict = self.guard.check(proposal.tool, proposal.args, call_id=proposal.call_id)
+        if not verdict.runs:
+            self._denials += 1
+            self._first_denial = self._first_denial or verdict.step
+            return None
+        self._denials = 0
+        self._running = verdict
+        result = self.runner.run(proposal)
+        self.guard.record(verdict, result, outcome="unknown" if result is None else None)
+        self._running = None
+        return None
+
+    @property
+    def _recording(self) -> bool:
+        return isinstance(self.engine, Recorded)
+
+    def _reached_end(self) -> Ended | None:
+        status: Any = self.guard.state.status
+        if status == "running" or self._recording:
+            return None
+        return Ended(status, error=self.guard.state.tree["error"])
+
+    def _reached_limit(self) -> Ended | None:
+        """A recording has no limits: what happened, happened."""
+        if self._recording:
+            return None
+        limits: Mapping[str, Any] = self.guard.state.tree["constraints"]
+        reached = {
+            "max_steps": self.guard.steps,
+            "max_denials": self._denials,
+            "max_seconds": time.monotonic() - self._started,
+        }
+        defaults = {"max_steps": MAX_STEPS, "max_denials": MAX_DENIALS}
+        for name, value in reached.items():
+            limit = limits.get(name, defaults.get(name))
+            if limit is not None and value >= limit:
+                return Ended("limit", limit=name, error=self.guard.state.tree["error"])
+        return None
+
+    def _repeated(self, proposal: Proposal) -> bool:
+        limit: float | None = self.guard.state.tree["constraints"].get("max_repeats")
+        if limit is None or self._recording:
+            return False
+        return self.guard.repeats(proposal) >= limit
+
+    def _nothing_left(self) -> Ended:
+        if self._recording:
+            return Ended("completed", counterfactual_from=self._first_denial)
+        return Ended("failed", error=self.guard.state.tree["error"] or "no next step")
+
+    def _answered(self, ended: Ended) -> Ended:
+        answer = self.responder.answer(self.guard.state, self.guard.history, self.clock())
+        return Ended(ended.status, answer, ended.limit, ended.error, ended.counterfactual_from)
+
+    def _give_up(self) -> None:
+        """Record what the interruption left behind: a write may have taken effect."""
+        if self._running is not None:
+            self.guard.record(self._running, outcome=self.guard.interrupted_outcome(self._running))
+            self._running = None

@@ -1,0 +1,38 @@
+"""Makes the answer from the final state.
+
+Invariants:
+* Pure: the final state is all it sees.
+* A part that cannot be told shows as `?`; an answer is never a traceback.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledgercli import cel
+from ledgercli.functions import Moment
+from ledgercli.history import History
+from ledgercli.scenario import Scenario
+from ledgercli.state import State
+from ledgercli.vocabulary import Vocabulary
+
+
+class Responder:
+    """The scenario's `answer`, compiled; without one the answer is `state.final_answer`."""
+
+    def __init__(self, scenario: Scenario, vocabulary: Vocabulary) -> None:
+        self._text = None
+        if scenario.file.answer is not None:
+            env = vocabulary.state_env()
+            self._text = vocabulary.text(scenario.document, ("answer",), scenario.file.answer, env)
+
+    def answer(self, state: State, history: History, now: cel.Timestamp) -> Any:
+        """Return the answer: a value if the text is one `{…}`, else text; null if nothing is known yet."""
+        if self._text is None:
+            return state.tree["final_answer"]
+        roots = {"state": state.tree, "now": now}
+        moment = Moment(history, state)
+        if self._text.single:
+            value = self._text.value(roots, moment)
+            return cel.to_json(value.value) if value.known else None
+        return self._text.render(roots, moment)

@@ -1,0 +1,290 @@
+"""Prepares and carries out runs: scenario files and options → one ledger each.
+
+Invariants:
+* All that can be refused is refused before the first ledger is made.
+* Every run has a ledger of its own; one that exists is never overwritten.
+* Nothing is printed here: lines go to whoever asked for them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from ledgercli import cel, paths
+from ledgercli.decision import Engine, Recorded, Script
+from ledgercli.errors import ExitCode, LedgerCliError, OutputExistsError
+from ledgercli.executor import Executor, Person, Replies
+from ledgercli.guard import Guard, present
+from ledgercli.loading import load_scenario, refuse
+from ledgercli.loop import Approver, Ended, Loop, Runner
+from ledgercli.recordings import read
+from ledgercli.records import Line
+from ledgercli.responder import Responder
+from ledgercli.rulebook import Rulebook
+from ledgercli.runnable import mismatches
+from ledgercli.scenario import Scenario
+from ledgercli.state import State
+
+FOLDER = "ledgers"
+ENDING = ".ledger.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says about runs.
+
+    Arguments:
+        out: where to write: a file for one run, else a folder.
+        packs: packs that take the place of those of the same name, or are added.
+        sets: `facts.x=VALUE`, `constraints.x=VALUE`, `flags.x=VALUE`; values are JSON, else text.
+        task: instead of the scenario's.
+        replies: what the user says, instead of the scenario's replies.
+        max_steps: instead of the scenario's limit.
+        now: the time of every proposal.
+        shadow: let every proposal through.
+        sync: when lines are forced to disk.
+        reference: keep digests of files in the ledger, not their text.
+
+    """
+
+    out: str | None = None
+    packs: Sequence[str] = ()
+    sets: Sequence[str] = ()
+    task: str | None = None
+    replies: Sequence[str] = ()
+    max_steps: int | None = None
+    now: str | None = None
+    shadow: bool = False
+    sync: Literal["step", "close", "none"] = "step"
+    reference: bool = False
+
+
+@dataclass(slots=True)
+class Job:
+    """One run that is ready to go.
+
+    Arguments:
+        scenario: what is run.
+        book: its rules.
+        engine: what proposes.
+        state: the state it begins with.
+        ledger: where its ledger will be.
+        replaced: names of the packs whose place another took.
+        added: names of the packs that were added.
+
+    """
+
+    scenario: Scenario
+    book: Rulebook
+    engine: Engine
+    state: State
+    ledger: Path
+    clock: Callable[[], cel.Timestamp]
+    options: Options
+    replaced: Sequence[str] = ()
+    added: Sequence[str] = ()
+    guard: Guard | None = field(default=None, init=False)
+
+    def engine_line(self) -> dict[str, Any]:
+        """Who proposes, as the ledger's first line says it."""
+        recording = self.scenario.file.decide.recording
+        if recording is None:
+            return {"kind": "script"}
+        return {"kind": "recording", "file": recording.file, "format": recording.format}
+
+    def run(self, person: Person | None, approver: Approver, on_line: Callable[[Line], None]) -> Ended:
+        """Carry it out.
+
+        Arguments:
+            person: who answers `user` and `confirm` when no reply is left; None if nobody is there.
+            approver: who approves.
+            on_line: takes each line of the ledger as it is written.
+
+        Raises:
+            OutputExistsError: the ledger is there already.
+            LedgerWriteError: it cannot be written.
+
+        """
+        replies = list(self.options.replies or self.scenario.file.replies)
+        runner: Runner = (
+            self.engine if isinstance(self.engine, Recorded) else Executor(self.book.toolset, Replies(replies, person))
+        )
+        self.guard = Guard(
+            rulebook=self.book,
+            state=self.state,
+            ledger=self.ledger,
+            shadow=self.options.shadow,
+            recorded=isinstance(self.engine, Recorded),
+            clock=self.clock,
+            engine=self.engine_line(),
+            sync=self.options.sync,
+            reference=self.options.reference,
+            on_line=on_line,
+        )
+        responder = Responder(self.scenario, self.book.vocabulary)
+        return Loop(self.guard, self.engine, runner, responder, self.clock, approver).run()
+
+    def unmet(self, ended: Ended) -> list[tuple[str, Any, Any]]:
+        """Return what the scenario's `expect` wants and the run has not: path, wanted, got."""
+        assert self.guard is not None
+        tree = {**self.guard.state.tree, "status": ended.status, "answer": ended.answer}
+        found = mismatches(tree, self.scenario.file.expect or {})
+        return [(path, wanted, self.guard.shown(got)) for path, wanted, got in found]
+
+    def exit_code(self, ended: Ended) -> ExitCode:
+        """Return the exit code: by `expect` where there is one, else by how the run ended."""
+        if self.scenario.file.expect is None or ended.status in ("error", "interrupted"):
+            return ended.exit_code
+        return ExitCode.NO if self.unmet(ended) else ExitCode.YES
+
+
+def prepare(names: Sequence[str], options: Options) -> list[tuple[Scenario, Iterator[Job]]]:
+    """Load scenarios and get their runs ready.
+
+    Arguments:
+        names: scenario files; `-` is standard input.
+        options: what the command line says.
+
+    Returns:
+        Each scenario with its runs: one, or one for each transcript of a recording.
+
+    Raises:
+        InvalidDocumentError: a scenario, or a file that it names, does not load; all problems together.
+        LedgerCliError: an option does not fit, or an output exists.
+
+    """
+    loaded = [load_scenario(name, packs=options.packs) for name in names]
+    places = _Places(options.out, several=len(loaded) > 1)
+    return [(scenario, _jobs(scenario, book, options, places)) for scenario, book in map(_compiled(options), loaded)]
+
+
+def _compiled(options: Options) -> Callable[[Scenario], tuple[Scenario, Rulebook]]:
+    def compiled(scenario: Scenario) -> tuple[Scenario, Rulebook]:
+        book = Rulebook(scenario.toolset, scenario.packs, scenario=scenario, shadow=options.shadow)
+        refuse(book.problems())
+        return scenario, book
+
+    return compiled
+
+
+def _jobs(scenario: Scenario, book: Rulebook, options: Options, places: _Places) -> Iterator[Job]:
+    clock = _clock(options.now or scenario.file.now)
+    recording = scenario.file.decide.recording
+    if recording is None:
+        script = scenario.file.decide.script or []
+        engine = Script(script, scenario.document, book.vocabulary)
+        refuse(book.problems())
+        state = _state(book, options, scenario.file.task)
+        yield _job(scenario, book, engine, state, places.one(scenario.name), clock, options)
+        return
+    folder = places.many(scenario.name)
+    for transcript in read(scenario.folder / recording.file, recording.format):
+        state = _state(book, options, transcript.task)
+        ledger = folder / f"{safe(transcript.id)}{ENDING}"
+        yield _job(scenario, book, Recorded(transcript), state, ledger, clock, options)
+
+
+def _job(  # noqa: PLR0913 - the parts of a job
+    scenario: Scenario,
+    book: Rulebook,
+    engine: Engine,
+    state: State,
+    ledger: Path,
+    clock: Callable[[], cel.Timestamp],
+    options: Options,
+) -> Job:
+    return Job(scenario, book, engine, state, ledger, clock, options, scenario.replaced, scenario.added)
+
+
+def _clock(now: str | None) -> Callable[[], cel.Timestamp]:
+    if now is None:
+        return present
+    try:
+        fixed = cel.Timestamp.parse(now)
+    except cel.EvalError as error:
+        raise LedgerCliError(f"{now!r} is no time: {error}", fix="write it as 2026-08-01T12:00:00Z") from error
+    return lambda: fixed
+
+
+def _state(book: Rulebook, options: Options, task: str) -> State:
+    """Return the state that a run begins with, options laid over the scenario."""
+    state = book.initial_state(task=options.task if options.task is not None else task)
+    sets = dict(_setting(text, book) for text in options.sets)
+    if options.max_steps is not None:
+        sets["constraints.max_steps"] = options.max_steps
+    tree = state.tree
+    for path, value in sets.items():
+        tree = paths.put(tree, paths.parse(path), value)
+    return State(tree, book.initial_state(facts=tree["facts"]).origins)
+
+
+def _setting(text: str, book: Rulebook) -> tuple[str, Any]:
+    path, equals, value = text.partition("=")
+    part, _, rest = path.partition(".")
+    if not equals or not rest or part not in ("facts", "constraints", "flags"):
+        raise LedgerCliError(
+            f"--set {text}: a fact, constraint or flag is set as facts.x=VALUE", fix="--set facts.user_role=guest"
+        )
+    name = str(paths.parse(path)[1])
+    known = book.vocabulary.names(part)
+    if name not in known:
+        near = cel.nearest(name, known)
+        also = f"; there is {' or '.join(near)}" if near else ""
+        raise LedgerCliError(f"--set {text}: no {part.removesuffix('s')} {name}{also}")
+    try:
+        return path, orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return path, value
+
+
+class _Places:
+    """Where ledgers go."""
+
+    def __init__(self, out: str | None, *, several: bool) -> None:
+        self._out = None if out is None else Path(out)
+        self._folder = several or (out is not None and (out.endswith("/") or Path(out).is_dir()))
+        self._taken: set[Path] = set()
+
+    def one(self, name: str) -> Path:
+        """Return where the only run of a scenario is written."""
+        if self._out is None:
+            return Path(FOLDER) / f"{_stamped(name)}{ENDING}"
+        if not self._folder:
+            return _new(self._out)
+        place, number = self._out / f"{safe(name)}{ENDING}", 1
+        while place in self._taken:
+            number += 1
+            place = self._out / f"{safe(name)}-{number}{ENDING}"
+        self._taken.add(place)
+        return _new(place)
+
+    def many(self, name: str) -> Path:
+        """Return the folder for the runs of a scenario."""
+        if self._out is None:
+            return Path(FOLDER) / _stamped(name)
+        if self._out.exists() and not self._out.is_dir():
+            raise OutputExistsError(f"{self._out} exists and is no folder; a recording makes one ledger a transcript")
+        return self._out / safe(name) if self._folder and self._taken else self._out
+
+
+def _new(place: Path) -> Path:
+    if place.exists() or place.is_symlink():
+        raise OutputExistsError(f"{place} exists; a ledger is never overwritten", fix="another --out")
+    return place
+
+
+def _stamped(name: str) -> str:
+    time = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return f"{safe(name)}-{time}-{''.join(secrets.choice('0123456789abcdefghjkmnpqrstvwxyz') for _ in range(4))}"
+
+
+def safe(name: str) -> str:
+    """Return a name that may stand in a folder: `/` becomes `-`."""
+    return name.replace("/", "-").replace("\0", "-").lstrip(".") or "run"

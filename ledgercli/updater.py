@@ -1,0 +1,465 @@
+"""Turns a result into the next state: result + declared transitions → state and its diff.
+
+Invariants:
+* Pure: what a tool returned comes in as a value; nothing is run, read or written.
+* All blocks that match apply, each reading the state before; of two that set one path the later wins.
+* The diff alone, applied to the state before, gives the state after, exactly.
+* What cannot be told changes nothing silently: a `set` value unsets its path, a `when` is false, an `each` is empty,
+  and each of them is named among the problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from ledgercli import cel, paths
+from ledgercli.cel import Program
+from ledgercli.documents import Document, Place
+from ledgercli.functions import Moment
+from ledgercli.history import History
+from ledgercli.records import Proposal, Result, Verdict
+from ledgercli.scenario import GoalModel
+from ledgercli.state import Origin, State, close_goals, current_goal
+from ledgercli.toolset import Block, Tool
+from ledgercli.vocabulary import Vocabulary, as_found, blocks_of
+
+ALL_GOALS_CLOSED = "completed"
+Value = Callable[[Mapping[str, Any], Moment], cel.Answer]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A step's effect on the state.
+
+    Arguments:
+        state: the state after it.
+        sets: path → new value, net: no path is part of another.
+        unsets: paths that are gone.
+        problems: what could not be told, in words.
+
+    """
+
+    state: State
+    sets: Mapping[str, Any]
+    unsets: Sequence[str] = ()
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """One compiled path: fixed keys, and programs for those in brackets."""
+
+    text: str
+    parts: tuple[str | Program, ...]
+    value: Value | None  # None: the path is removed
+    fixed: paths.Path | None = None  # the path, where no key is computed
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    when: Program | None
+    each: Program | None
+    settings: tuple[_Setting, ...]
+    finish: str | None
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The next state in the making."""
+
+    tree: paths.Map
+    touched: dict[paths.Path, None] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    removed: bool = False
+
+    def set(self, path: paths.Path, value: Any) -> None:
+        """Set a path; what is touched is the first part of it that was not there."""
+        top = path
+        while len(top) > 2 and paths.get(self.tree, top[:-1]) is paths.ABSENT:  # parts of a state are always there
+            top = top[:-1]
+        try:
+            self.tree = paths.put(self.tree, path, value)
+        except paths.PathError as error:
+            self.problems.append(error.message)
+        else:
+            self.touched[top] = None
+
+    def unset(self, path: paths.Path) -> None:
+        """Remove a path; one that is not there stays so."""
+        if paths.get(self.tree, path) is not paths.ABSENT:
+            self.tree = paths.drop(self.tree, path)
+            self.touched[path] = None
+            self.removed = True
+
+    def net(self, before: paths.Map) -> tuple[dict[str, Any], list[str]]:
+        """What was set and removed in the end; a value that was set again stands here too, for it has a new origin."""
+        sets: dict[str, Any] = {}
+        unsets: list[str] = []
+        for path in self.touched:
+            if len(self.touched) > 1 and any(path[:length] in self.touched for length in range(1, len(path))):
+                continue
+            value = paths.get(self.tree, path)
+            if value is not paths.ABSENT:
+                sets[paths.text(path)] = value
+            elif paths.get(before, path) is not paths.ABSENT:
+                unsets.append(paths.text(path))
+        return sets, unsets
+
+
+class Updater:
+    """The transitions and goals of a run, compiled.
+
+    Arguments:
+        vocabulary: the names; problems of transitions are added to its `problems`.
+        goals: the scenario's goals with their conditions.
+        document: where the goals stand.
+
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, goals: Sequence[GoalModel] = (), document: Document | None = None
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._goals = vocabulary.goals
+        self._blocks: dict[tuple[str, bool], list[_Block]] = {}
+        self._fails: dict[str, Program] = {}
+        self._done: list[tuple[str, Program]] = []
+        if vocabulary.toolset is not None:
+            for name, tool in vocabulary.toolset.tools.items():
+                self._compile_tool(name, tool)
+        if document is not None:
+            self._compile_goals(goals, document, ("goals",))
+
+    # ---- what happens at a step
+
+    def settled(self, proposal: Proposal, result: Result, state: State, history: History, now: cel.Timestamp) -> Result:
+        """Return the result as `fails_when` sees it, where the tool or toolset has one."""
+        program = self._fails.get(proposal.tool)
+        if program is None:
+            return result
+        roots = self._roots(proposal, result, state, now)
+        answer = program(roots, Moment(history, state))
+        fails = answer.known and answer.value is True
+        if fails == (not result.success):
+            return result
+        if not fails:
+            return Result(success=True, data=result.data, error=None)
+        error = result.data if isinstance(result.data, str) else f"{proposal.tool} failed"
+        return Result(success=False, data=result.data, error=error)
+
+    def executed(  # noqa: PLR0913 - a step's parts, each by its name
+        self,
+        proposal: Proposal,
+        result: Result,
+        state: State,
+        history: History,
+        now: cel.Timestamp,
+        *,
+        step: int,
+        latest: int,
+    ) -> Change:
+        """Return what a call that ran changes.
+
+        Arguments:
+            proposal: the call.
+            result: what came of it, already settled.
+            state: the state that it was recorded in.
+            history: the steps before it.
+            now: the time of its proposal.
+            step: its number.
+            latest: the number of the latest step, which the state is at then: parallel calls end out of order.
+
+        """
+        draft = _Draft(state.tree)
+        error = None if result.success else (result.error or "failed")
+        if error != state.tree["error"]:
+            draft.set(("error",), error)
+        before = State(draft.tree, state.origins)
+        roots = self._roots(proposal, result, before, now)
+        moment = Moment(history, before)
+        for block in self._blocks.get((proposal.tool, result.success), ()):
+            self._apply(block, roots, moment, draft)
+        origin = self._origin(proposal, step)
+        self._settle_goals(draft, before, history, now)
+        return self._change(state, draft, latest, origin)
+
+    def denied(self, proposal: Proposal, verdict: Verdict, state: State, *, step: int, halts: bool) -> Change:
+        """Return what a refusal changes: `error` says what was refused and why, a halt ends the run."""
+        draft = _Draft(state.tree)
+        draft.set(("error",), refusal(proposal.tool, verdict))
+        if halts:
+            draft.set(("status",), "halted")
+        return self._change(state, draft, step, None)
+
+    def finished(self, state: State, status: str, *, error: str | None = None) -> Change:
+        """Return what the end of a run changes."""
+        draft = _Draft(state.tree)
+        if status != state.status:
+            draft.set(("status",), status)
+        if error is not None and error != state.tree["error"]:
+            draft.set(("error",), error)
+        return self._change(state, draft, state.step, None)
+
+    def _roots(self, proposal: Proposal, result: Result, state: State, now: cel.Timestamp) -> dict[str, Any]:
+        tool = self._vocabulary.tools.get(proposal.tool)
+        args = tool.filled(proposal.args) if tool else proposal.args
+        access, tags = (tool.access, list(tool.tags)) if tool else ("write", [])
+        return {
+            "state": state.tree,
+            "now": now,
+            "action": {"tool": proposal.tool, "args": args, "access": access, "tags": tags},
+            "result": {"success": result.success, "data": result.data, "error": result.error},
+        }
+
+    def _origin(self, proposal: Proposal, step: int) -> Origin:
+        tool = self._vocabulary.tools.get(proposal.tool)
+        return Origin("user" if tool is not None and tool.asks_person else proposal.tool, proposal.args, step)
+
+    def _apply(self, block: _Block, roots: Mapping[str, Any], moment: Moment, draft: _Draft) -> None:
+        for scope in self._scopes(block, roots, moment, draft):
+            if block.when is not None and not _true(block.when, scope, moment, draft.problems):
+                continue
+            for setting in block.settings:
+                self._put(setting, scope, moment, draft)
+            if block.finish is not None:
+                draft.set(("status",), block.finish)
+
+    def _scopes(
+        self, block: _Block, roots: Mapping[str, Any], moment: Moment, draft: _Draft
+    ) -> Iterator[Mapping[str, Any]]:
+        if block.each is None:
+            yield roots
+            return
+        answer = block.each(roots, moment)
+        if not answer.known:
+            draft.problems.append(f"each: {_why(answer)}")
+        elif isinstance(answer.value, (list, tuple)):
+            for item in answer.value:
+                yield {**roots, "item": item}
+        else:
+            draft.problems.append(f"each: {cel.type_name(answer.value)} is no list")
+
+    def _put(self, setting: _Setting, roots: Mapping[str, Any], moment: Moment, draft: _Draft) -> None:
+        path = setting.fixed or self._path(setting, roots, moment, draft)
+        if path is None:
+            return
+        if setting.value is None:
+            draft.unset(path)
+            return
+        answer = setting.value(roots, moment)
+        if answer.known:
+            draft.set(path, answer.value)
+        else:
+            draft.problems.append(f"{setting.text}: {_why(answer)}")
+            draft.unset(path)
+
+    @staticmethod
+    def _path(setting: _Setting, roots: Mapping[str, Any], moment: Moment, draft: _Draft) -> paths.Path | None:
+        """Compute the keys in brackets."""
+        path: list[str] = []
+        for part in setting.parts:
+            if isinstance(part, str):
+                path.append(part)
+                continue
+            answer = part(roots, moment)
+            if not answer.known or not isinstance(answer.value, str):
+                why = f"a key is text, not {cel.type_name(answer.value)}" if answer.known else _why(answer)
+                draft.problems.append(f"{setting.text}: {why}")
+                return None
+            path.append(answer.value)
+        return tuple(path)
+
+    def _settle_goals(self, draft: _Draft, before: State, history: History, now: cel.Timestamp) -> None:
+        """Close goals whose condition holds now, parents with their children; all closed means completed."""
+        if not self._goals:
+            return
+        state = State(draft.tree, before.origins)
+        roots = {"state": state.tree, "now": now}
+        closed = dict(draft.tree["goals"])
+        for name, done in self._done:
+            if not closed[name] and _true(done, roots, Moment(history, state), draft.problems):
+                closed[name] = True
+        closed = close_goals(self._goals, closed)
+        for name, is_closed in closed.items():
+            if is_closed and not draft.tree["goals"].get(name):
+                draft.set(("goals", name), True)
+        current = current_goal(self._goals, closed)
+        if current != draft.tree["goal"]:
+            draft.set(("goal",), current)
+        if all(closed.values()) and draft.tree["status"] == "running":
+            draft.set(("status",), ALL_GOALS_CLOSED)
+
+    @staticmethod
+    def _change(state: State, draft: _Draft, step: int, origin: Origin | None) -> Change:
+        sets, unsets = draft.net(state.tree)
+        if draft.removed:  # a key that was removed and set again stands where the diff alone would put it
+            after = state.after(sets, unsets, step=step, origin=origin)
+        else:
+            after = state.become(draft.tree, sets, step=step, origin=origin)
+        return Change(after, sets, unsets, tuple(draft.problems))
+
+    # ---- compiling
+
+    def _compile_tool(self, name: str, tool: Tool) -> None:
+        vocabulary = self._vocabulary
+        assert vocabulary.toolset is not None
+        file, document = vocabulary.toolset.file, vocabulary.toolset.document
+        if name not in file.tools:
+            self._compile_built_in(name, tool)
+            return
+        fails = tool.fails_when if tool.fails_when is not None else file.fails_when
+        if fails is not None:
+            place: Place = ("tools", name, "fails_when") if tool.fails_when is not None else ("fails_when",)
+            checked = vocabulary.expression(document, place, fails, vocabulary.fails_env(name), cel.BOOL)
+            if checked is not None:
+                self._fails[name] = cel.compile(checked)
+        for success, where, block in blocks_of(name, tool):
+            compiled = self._compile_block(document, where, block, name, success=success)
+            self._blocks.setdefault((name, success), []).append(compiled)
+
+    def _compile_built_in(self, name: str, tool: Tool) -> None:
+        """Compile a tool that stands in no file."""
+        for success, _, block in blocks_of(name, tool):
+            env = self._vocabulary.transition_env(name, success)
+            settings = tuple(
+                _Setting(path, tuple(path.split(".")), cel.compile(cel.check(cel.parse(value), env)))
+                for path, value in block.set.items()
+            )
+            self._blocks.setdefault((name, success), []).append(_Block(None, None, settings, block.finish))
+
+    def _compile_block(self, document: Document, place: Place, block: Block, tool: str, *, success: bool) -> _Block:
+        vocabulary = self._vocabulary
+        outer = vocabulary.transition_env(tool, success)
+        each = None
+        if block.each is not None:
+            each = vocabulary.expression(document, (*place, "each"), block.each, outer)
+            if each is not None and each.type != cel.DYN and not isinstance(each.type, cel.ListType):
+                vocabulary.problem(document, (*place, "each"), "wrong-type", f"each takes a list, this is {each.type}")
+        env = vocabulary.transition_env(tool, success, (*place, "each")) if block.each is not None else outer
+        when = None
+        if block.when is not None:
+            when = vocabulary.expression(document, (*place, "when"), block.when, env, cel.BOOL)
+        settings = [
+            self._setting(document, where, path, env, self._value(document, where, value, env))
+            for path, value in block.set.items()
+            for where in [(*place, "set", path)]
+        ]
+        settings += [
+            self._setting(document, (*place, "unset", number), path, env, None)
+            for number, path in enumerate(block.unset)
+        ]
+        return _Block(
+            cel.compile(when) if when else None,
+            cel.compile(each) if each else None,
+            tuple(setting for setting in settings if setting is not None),
+            block.finish,
+        )
+
+    def _setting(
+        self, document: Document, place: Place, path: str, env: cel.Env, value: Value | None
+    ) -> _Setting | None:
+        vocabulary = self._vocabulary
+        target = vocabulary.target(document, place, path, key=value is not None)
+        if target is None:
+            return None
+        if value is None:
+            vocabulary.declared_path(document, place, target, env)
+        parts: list[str | Program] = []
+        for part in target.parts:
+            checked = part if isinstance(part, str) else vocabulary.checked(part, env, cel.STRING)
+            if checked is None:
+                return None
+            parts.append(checked if isinstance(checked, str) else cel.compile(checked))
+        fixed = tuple(part for part in parts if isinstance(part, str))
+        return _Setting(target.text, tuple(parts), value, fixed if len(fixed) == len(parts) else None)
+
+    def _value(self, document: Document, place: Place, value: Any, env: cel.Env) -> Value:
+        """Compile an expression, or a map or list of them."""
+        if isinstance(value, str):
+            checked = self._vocabulary.expression(document, place, value, env)
+            if checked is None:
+                return _constant(None)
+            program = cel.compile(as_found(checked))
+            return program if cel.path_of(checked.node) else _json(program)  # what stands at a path is JSON already
+        if isinstance(value, Mapping):
+            return _map({k: self._value(document, (*place, k), item, env) for k, item in value.items()})
+        if isinstance(value, list):
+            return _list([self._value(document, (*place, n), item, env) for n, item in enumerate(value)])
+        return _constant(value)
+
+    def _compile_goals(self, goals: Sequence[GoalModel], document: Document, place: Place) -> None:
+        vocabulary = self._vocabulary
+        for number, goal in enumerate(goals):
+            where = (*place, number)
+            self._compile_goals(goal.goals, document, (*where, "goals"))
+            if goal.done_when is not None:
+                env = vocabulary.state_env()
+                checked = vocabulary.expression(document, (*where, "done_when"), goal.done_when, env, cel.BOOL)
+                if checked is not None:
+                    self._done.append((goal.name, cel.compile(checked)))
+
+
+def refusal(tool: str, verdict: Verdict) -> str:
+    """What `state.error` says after a refusal."""
+    return f"{tool} was refused: {verdict.reason}"
+
+
+def _true(program: Program, roots: Mapping[str, Any], moment: Moment, problems: list[str]) -> bool:
+    answer = program(roots, moment)
+    if not answer.known:
+        problems.append(f"{cel.render(program.checked.expr)}: {_why(answer)}")
+        return False
+    return answer.value is True
+
+
+def _why(answer: cel.Answer) -> str:
+    return f"{', '.join(answer.missing)} not known" if answer.missing else str(answer.error)
+
+
+def _constant(value: Any) -> Value:
+    answer = cel.Answer(known=True, value=value)
+    return lambda _roots, _moment: answer
+
+
+def _json(program: Program) -> Value:
+    """An expression whose value must be fit for a ledger."""
+
+    def value(roots: Mapping[str, Any], moment: Moment) -> cel.Answer:
+        answer = program(roots, moment)
+        if not answer.known:
+            return answer
+        try:
+            return cel.Answer(known=True, value=cel.to_json(answer.value))
+        except cel.EvalError as error:
+            return cel.Answer(known=False, error=str(error))
+
+    return value
+
+
+def _map(values: Mapping[str, Value]) -> Value:
+    def value(roots: Mapping[str, Any], moment: Moment) -> cel.Answer:
+        made = {}
+        for key, inner in values.items():
+            answer = inner(roots, moment)
+            if not answer.known:
+                return answer
+            made[key] = answer.value
+        return cel.Answer(known=True, value=made)
+
+    return value
+
+
+def _list(values: Sequence[Value]) -> Value:
+    def value(roots: Mapping[str, Any], moment: Moment) -> cel.Answer:
+        made = []
+        for inner in values:
+            answer = inner(roots, moment)
+            if not answer.known:
+                return answer
+            made.append(answer.value)
+        return cel.Answer(known=True, value=made)
+
+    return value
