@@ -198,7 +198,7 @@ class Enforcer:
 
 
 def _answer(program: cel.Program, roots: Mapping[str, Any], moment: Moment, reads: dict[str, Any]) -> cel.Answer:
-    explanation = program.explain(roots, moment)
+    explanation = program.explain(roots, moment, values=False)
     reads.update(explanation.reads)
     return explanation.answer
 

@@ -24,23 +24,28 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from ledgercli import cel
 from ledgercli.errors import LedgerCliError
+from ledgercli.history import freeze
 from ledgercli.records import Proposal, Result
 from ledgercli.toolset import (
     CannedRun,
     CommandRun,
     ConfirmRun,
     HeaderFromEnvironment,
+    Http,
     HttpRun,
     PythonRun,
     Tool,
@@ -154,14 +159,17 @@ class Executor:
             case CommandRun(command=command):
                 return _command(command, self._toolset.folder, args, tool.timeout)
             case HttpRun(http=http):
-                return _http(http.method, http.url, http.headers, args, tool.timeout)
+                return _within(tool.timeout, lambda: _http(http, args, tool.timeout))
             case CannedRun(canned=answers):
                 return _canned(answers, args)
             case UserRun():
                 said = self._person.ask(name, args)
                 return failed(_FAILED_TO_ANSWER) if said is None else Result(success=True, data=said, error=None)
             case ConfirmRun():
-                yes = self._person.confirm(str(args.get("tool", "")), args.get("args") or {})
+                asked = args.get("args") or {}
+                if not isinstance(asked, Mapping):
+                    return failed("the arguments of the call to confirm are no map")
+                yes = self._person.confirm(str(args.get("tool", "")), asked)
                 return failed(_FAILED_TO_ANSWER) if yes is None else Result(success=True, data=yes, error=None)
             case None:
                 return Result(success=True, data=None, error=None)  # `finish`; a tool without `run` is refused at load
@@ -175,22 +183,22 @@ class Executor:
         return _within(tool.timeout, lambda: _called(function, args))
 
 
-def _called(function: Callable[..., Any], args: Mapping[str, Any]) -> Any:
+def _called(function: Callable[..., Any], args: Mapping[str, Any]) -> Result:
     value = function(**args)
-    return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+    return parse_output(asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value)
 
 
 async def _awaited(value: Any) -> Any:
     return await value
 
 
-def _within(seconds: float, call: Callable[[], Any]) -> Result:
+def _within(seconds: float, call: Callable[[], Result]) -> Result:
     """Run `call` in a thread and give up waiting after `seconds`: Python cannot end a thread, only leave it."""
     answers: queue.SimpleQueue[Result] = queue.SimpleQueue()
 
     def work() -> None:
         try:
-            answers.put(parse_output(call()))
+            answers.put(call())
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its failure, SystemExit included
             answers.put(failed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__))
 
@@ -220,7 +228,7 @@ def load_function(target: str, folder: Path) -> Callable[..., Any]:
     try:
         module = _module(folder / where) if where.endswith(".py") else importlib.import_module(where)
         function = getattr(module, name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise LedgerCliError(f"cannot load {target}: {type(error).__name__}: {error}") from error
     if not callable(function):
         raise LedgerCliError(f"cannot load {target}: {name} is not a function")
@@ -256,18 +264,14 @@ def _command(command: Sequence[str], folder: Path, args: Mapping[str, Any], seco
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    except OSError as error:
-        return failed(f"cannot run {command[0]}: {error.strerror}")
-    try:
-        out, err = process.communicate(json.dumps(args, ensure_ascii=False).encode(), timeout=seconds)
-    except subprocess.TimeoutExpired:
-        _end(process)
+    except (OSError, ValueError) as error:
+        return failed(f"cannot run {command[0]}: {getattr(error, 'strerror', None) or error}")
+    printed = _talk(process, json.dumps(args, ensure_ascii=False).encode(), seconds)
+    if printed is None:
         return failed(_timed_out(seconds))
-    except BaseException:
-        _end(process)
-        raise
-    if len(out) > MAX_OUTPUT:
-        return failed(f"{command[0]} printed {len(out):,} bytes; {MAX_OUTPUT:,} are the most")
+    out, err = printed
+    if max(len(out), len(err)) > MAX_OUTPUT:
+        return failed(f"{command[0]} printed more than {MAX_OUTPUT:,} bytes")
     text = out.decode("utf-8", "replace").strip()
     if process.returncode:
         last = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
@@ -275,49 +279,93 @@ def _command(command: Sequence[str], folder: Path, args: Mapping[str, Any], seco
     return parse_output(text)
 
 
+def _talk(process: subprocess.Popen[bytes], question: bytes, seconds: float) -> tuple[bytes, bytes] | None:
+    """Give a program its input and return what it printed, of each stream little more than is kept; None: too late."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    printed = [b"", b""]
+
+    def write(stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError), stream:  # it need not read, and may be gone
+            stream.write(question)
+
+    def read(stream: IO[bytes], number: int) -> None:
+        with stream:
+            printed[number] = stream.read(MAX_OUTPUT + 1)
+            if len(printed[number]) > MAX_OUTPUT:
+                _end(process)
+
+    threads = [
+        threading.Thread(target=write, args=(process.stdin,), daemon=True),
+        threading.Thread(target=read, args=(process.stdout, 0), daemon=True),
+        threading.Thread(target=read, args=(process.stderr, 1), daemon=True),
+    ]
+    until = time.monotonic() + seconds
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        process.wait(max(0.0, until - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        _end(process)
+        return None
+    except BaseException:
+        _end(process)
+        raise
+    if any(thread.is_alive() for thread in threads):  # it has ended, but something that it started holds its output
+        _end(process)
+        return None
+    return printed[0], printed[1]
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
 
 
-def _http(
-    method: str, url: str, headers: Mapping[str, str | HeaderFromEnvironment], args: Mapping[str, Any], seconds: float
-) -> Result:
+def _http(http: Http, args: Mapping[str, Any], seconds: float) -> Result:
     """Ask a server; redirects are not followed, since they could carry a header elsewhere."""
-    body = None
-    sent = {"Accept": "application/json", "User-Agent": "ledgercli"}
     try:
-        target, used = _address(url, args)
-        rest = {name: value for name, value in args.items() if name not in used}
-        if method in ("GET", "DELETE"):
-            target += _query(target, rest)
-        else:
-            body = json.dumps(rest, ensure_ascii=False).encode()
-            sent["Content-Type"] = "application/json"
-        sent.update(_headers(headers))
-        request = urllib.request.Request(target, data=body, headers=sent, method=method)  # noqa: S310 - see _address
-        with _opener().open(request, timeout=seconds) as answer:
-            return _read_answer(answer)
-    except urllib.error.HTTPError as error:
-        with error:
-            return failed(f"HTTP {error.code} {error.reason}".strip(), _read_answer(error).data)
+        request = _request(http, args)
+        with _answer(request, seconds) as answer:
+            result = _read_answer(answer)
+            bad = answer.status >= HTTPStatus.MULTIPLE_CHOICES
+            return failed(f"HTTP {answer.status} {answer.reason}".strip(), result.data) if bad else result
     except LedgerCliError as error:
         return failed(error.message)
-    except TimeoutError:
-        return failed(_timed_out(seconds))
-    except (OSError, ValueError) as error:  # URLError is an OSError; http.client's are ValueErrors or OSErrors
+    except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
-        return failed(_timed_out(seconds) if isinstance(reason, TimeoutError) else f"{method} failed: {reason}")
+        late = isinstance(reason, TimeoutError)
+        return failed(_timed_out(seconds) if late else f"{http.method} failed: {reason or type(reason).__name__}")
+
+
+def _request(http: Http, args: Mapping[str, Any]) -> urllib.request.Request:
+    body = None
+    sent = {"Accept": "application/json", "User-Agent": "ledgercli"}
+    target, used = _address(http.url, args)
+    rest = {name: value for name, value in args.items() if name not in used}
+    if http.method in ("GET", "DELETE"):
+        target += _query(target, rest)
+    else:
+        body = json.dumps(rest, ensure_ascii=False).encode()
+        sent["Content-Type"] = "application/json"
+    sent.update(_headers(http.headers))
+    return urllib.request.Request(target, data=body, headers=sent, method=http.method)  # noqa: S310 - see _address
+
+
+def _answer(request: urllib.request.Request, seconds: float) -> Any:
+    try:
+        return urllib.request.build_opener(_NoRedirect).open(request, timeout=seconds)
+    except urllib.error.HTTPError as error:  # an answer like any other
+        return error
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         """Refuse: the answer stands as the server gave it."""
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    return urllib.request.build_opener(_NoRedirect)
 
 
 def _address(url: str, args: Mapping[str, Any]) -> tuple[str, set[str]]:
@@ -353,7 +401,10 @@ def _headers(headers: Mapping[str, str | HeaderFromEnvironment]) -> Iterator[tup
         if isinstance(value, str):
             yield name, value
         elif value.env in os.environ:
-            yield name, value.prefix + os.environ[value.env]
+            secret = os.environ[value.env].strip()
+            if not (secret.isascii() and secret.isprintable()):  # what urllib says of it would show it
+                raise LedgerCliError(f"the environment variable {value.env} holds what no header can")
+            yield name, value.prefix + secret
         else:
             raise LedgerCliError(f"the environment variable {value.env} is not set")
 
@@ -362,15 +413,13 @@ def _read_answer(answer: Any) -> Result:
     body = answer.read(MAX_OUTPUT + 1)
     if len(body) > MAX_OUTPUT:
         return failed(f"the server sent more than {MAX_OUTPUT:,} bytes")
+    if getattr(answer, "length", 0):
+        raise OSError("the answer breaks off")
     return parse_output(body.decode("utf-8", "replace").strip())
 
 
 def _canned(answers: Sequence[Any], args: Mapping[str, Any]) -> Result:
     for answer in answers:
-        if all(name in args and _same(args[name], value) for name, value in answer.args.items()):
+        if all(name in args and freeze(args[name]) == freeze(value) for name, value in answer.args.items()):
             return parse_output(answer.result)
     return failed("no canned result fits these arguments")
-
-
-def _same(left: Any, right: Any) -> bool:
-    return left == right and isinstance(left, bool) == isinstance(right, bool)

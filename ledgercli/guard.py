@@ -3,6 +3,7 @@
 Invariants:
 * If `check` raises, the tool must not run.
 * A denial, and the intent of a write, are on disk before `check` returns; a result before `record` does.
+* What comes in is copied: no caller and no tool can change an argument, a result or a fact afterwards.
 * Steps are told apart by the verdict's `step`, never by a framework's call id: those repeat.
 * Thread-safe: calls may be judged and recorded in parallel; diffs apply in the order of the lines.
 * No framework is imported here.
@@ -21,8 +22,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
+import orjson
 
-from ledgercli import cel
+from ledgercli import cel, paths
+from ledgercli.enforcer import BAD_ARGUMENTS
 from ledgercli.errors import BlockedError, LedgerCliError
 from ledgercli.executor import failed, parse_output
 from ledgercli.history import History
@@ -51,6 +54,9 @@ from ledgercli.toolset import USER, Toolset
 from ledgercli.updater import Change
 
 Clock = Callable[[], cel.Timestamp]
+_LONGEST = 1000  # characters of what is wrong with a value that cannot be kept
+_MOVING = ("now", "state.step", "steps_since(")  # reads that differ at every step
+_PARTS = ("task", "facts", "constraints", "flags", "goals")
 
 
 class _Pending(msgspec.Struct, frozen=True):
@@ -68,6 +74,7 @@ class _Approval:
 
     step: int
     yes: bool
+    tool: str
     bound: Mapping[str, str]
 
 
@@ -113,14 +120,14 @@ class Guard:
         if rulebook is None:
             if toolset is None:
                 raise LedgerCliError("a guard needs a toolset")
-            initial = {} if isinstance(state, State) or state is None else state
-            rulebook = Rulebook.of(packs, toolset, initial, shadow=shadow)
+            rulebook = Rulebook.of(packs, toolset, {} if isinstance(state, State) else _parts(state), shadow=shadow)
         self._rules = rulebook
-        self._state = state if isinstance(state, State) else rulebook.initial_state()
+        self._state = state if isinstance(state, State) else rulebook.initial_state(**_parts(state))
         self._history = History(str(self._state.tree["task"]))
         self._clock = clock or present
         self._recorded = recorded
         self._on_line = on_line
+        self._untold: list[Line] = []
         self._lock = threading.RLock()
         self._steps = 0
         self._pending: dict[int, _Pending] = {}
@@ -133,7 +140,8 @@ class Guard:
         opening = self._opening(engine, shadow, reference)
         if ledger is not None:
             self._ledger = Ledger.create(ledger, opening, sync=sync, make_folder=True)
-        self._tell(opening)
+        self._untold.append(opening)
+        self._tell()
 
     # ---- what is known
 
@@ -184,21 +192,20 @@ class Guard:
         """
         with self._lock:
             self._open_for_steps()
-            now = self._clock()
-            proposal, refusal = self._writable(Proposal(tool, args, call_id))
-            step = self._steps + 1
+            now, step = self._clock(), self._steps + 1
+            proposal, refusal = _kept(tool, args, call_id, step)
             verdict = refusal or self._rules.enforcer.judge(proposal, self._state, self._history, now, step=step)
             if verdict.effect == "require_approval":
                 verdict = self._with_approval(proposal, verdict)
-            known = self._rules.toolset.tools.get(tool)
+            known = self._rules.toolset.tools.get(proposal.tool)
             pending = _Pending(proposal, verdict, now, write=known is None or known.access == "write")
             if verdict.runs:
                 if pending.write:
                     self._append(intent_line(step=step, at=self._at(), now=str(now), action=proposal, verdict=verdict))
-                self._pending[step] = pending
+                self._pending[step], self._steps = pending, step
             else:
                 self._refuse(pending, step)
-            self._steps = step
+            self._tell()
             return verdict
 
     def record(self, verdict: Verdict, result: Any = None, *, outcome: Outcome | None = None) -> State:
@@ -223,12 +230,12 @@ class Guard:
             if outcome in ("cancelled", "unknown"):
                 self._without_result(pending, verdict.step, outcome)
             else:
-                settled = result if isinstance(result, Result) else parse_output(result)
                 try:
-                    self._with_result(pending, verdict.step, settled)
+                    self._with_result(pending, verdict.step, self._read(pending.proposal.tool, result))
                 except LedgerLimitError as error:
-                    self._with_result(pending, verdict.step, failed(f"the result cannot be kept: {error.message}"))
-            del self._pending[verdict.step]
+                    why = f"the result cannot be kept: {error.message[:_LONGEST]}"
+                    self._with_result(pending, verdict.step, failed(why))
+            self._tell()
             return self._state
 
     def invoke(self, tool: str, args: Mapping[str, Any], function: Callable[..., Any]) -> Any:
@@ -279,11 +286,8 @@ class Guard:
         if isinstance(error, Exception):
             self.record(verdict, failed(f"{type(error).__name__}: {error}"))
         else:
-            self.record(verdict, outcome=self.interrupted_outcome(verdict))
+            self.record(verdict, outcome=_left(self._pending[verdict.step]))
 
-    def interrupted_outcome(self, verdict: Verdict) -> Outcome:
-        """What an interruption leaves of a call: a write may have taken effect, a read has no effect."""
-        return "unknown" if self._pending[verdict.step].write else "cancelled"
 
     # ---- people
 
@@ -299,12 +303,13 @@ class Guard:
                 action=Proposal(USER, {}),
                 verdict=None,
                 outcome="ok",
-                result=Result(success=True, data=text),
+                result=Result(success=True, data=_own(text)),
             )
             self._append(line)
+            self._steps = step
             self._history.said(text)
             self._state = self._state.become(self._state.tree, (), step=step)
-            self._steps = step
+            self._tell()
             return self._state
 
     def approve(self, step: int, *, yes: bool, by: str, reason: str | None = None) -> None:
@@ -317,25 +322,39 @@ class Guard:
             reason: why.
 
         Raises:
-            LedgerCliError: that step does not wait.
+            LedgerCliError: that step does not wait, or the run has ended.
 
         """
         with self._lock:
-            waiting = self._waiting.pop(step, None)
+            self._open_for_steps()
+            waiting = self._waiting.get(step)
             if waiting is None:
                 raise LedgerCliError(f"step {step} does not wait for an approval")
-            tied = bound(waiting.proposal.args, waiting.verdict.packs, waiting.verdict.reads)
+            tied = self._tied(waiting.proposal, waiting.verdict)
             self._append(approval_line(at=self._at(), step=step, yes=yes, by=by, reason=reason, bound=tied))
-            self._approvals.append(_Approval(step, yes, tied))
+            del self._waiting[step]
+            self._approvals.append(_Approval(step, yes, waiting.proposal.tool, tied))
+            self._tell()
 
     def _with_approval(self, proposal: Proposal, verdict: Verdict) -> Verdict:
         """Take the answer that was given for exactly this call, these packs and these values, if there is one."""
-        tied = bound(proposal.args, verdict.packs, verdict.reads)
+        if not self._approvals:
+            return verdict
+        tied = self._tied(proposal, verdict)
         for number, approval in enumerate(self._approvals):
-            if approval.bound == tied:
+            if approval.tool == proposal.tool and approval.bound == tied:
                 del self._approvals[number]
                 return verdict.answered(approval.step, yes=approval.yes)
         return verdict
+
+    def _tied(self, proposal: Proposal, verdict: Verdict) -> dict[str, str]:
+        """What an approval holds for.
+
+        What moves by itself from step to step is left out, or none would ever hold; secrets count as their masks,
+        since the digest of a short one can be found by trying.
+        """
+        reads = {path: value for path, value in verdict.reads.items() if not path.startswith(_MOVING)}
+        return bound(self._redactor.hidden(proposal.args), verdict.packs, self._redactor.hidden(reads))
 
     # ---- the end
 
@@ -353,14 +372,17 @@ class Guard:
         """
         with self._lock:
             if not self._closed:
-                for step in list(self._pending):
-                    self._without_result(self._pending[step], step, "unknown")
-                    del self._pending[step]
-                if self._ledger:
-                    line = close_line(at=self._at(), status=status, answer=answer, steps=self._steps, **more)
+                for step, pending in list(self._pending.items()):
+                    self._without_result(pending, step, _left(pending))
+                line = close_line(at=self._at(), status=status, answer=answer, steps=self._steps, **more)
+                try:
                     self._append(line)
-                    self._ledger.close()
+                except LedgerLimitError as error:
+                    self._append({**line, "answer": None, "error": f"the answer cannot be kept: {error.message}"})
                 self._closed = True
+                if self._ledger:
+                    self._ledger.close()
+                self._tell()
             return self.head
 
     def __enter__(self) -> Self:
@@ -393,28 +415,26 @@ class Guard:
             line = self._redactor.masked(line)
         if self._ledger is not None:
             self._ledger.append(line)
-        self._tell(line)
+        self._untold.append(line)
 
-    def _tell(self, line: Line) -> None:
+    def _tell(self) -> None:
+        """Hand on the lines of a call once all that belongs to it is noted: who takes them may raise."""
+        told, self._untold = self._untold, []
         if self._on_line is not None:
-            self._on_line(line)
+            for line in told:
+                self._on_line(line)
 
     def _open_for_steps(self) -> None:
         if self._closed:
             raise LedgerCliError("the run has ended; its ledger is closed")
 
-    def _writable(self, proposal: Proposal) -> tuple[Proposal, Verdict | None]:
-        """A proposal that no line can hold is refused, and stands without its arguments."""
-        try:
-            if self._ledger is not None:
-                self._ledger.check(proposal.args)
-        except LedgerLimitError as error:
-            reason = f"The arguments cannot be kept: {error.message}."
-            finding = Finding("bad_arguments", "deny", reason)
-            bare = Proposal(str(proposal.tool), {}, proposal.call_id)
-            verdict = Verdict("deny", 0, {}, step=self._steps + 1, failed=(finding,), reason=reason)
-            return bare, verdict
-        return proposal, None
+    def _read(self, tool: str, result: Any) -> Result:
+        """Read what a tool returned; what a user said stays as it was said."""
+        if not isinstance(result, Result):
+            known = self._rules.toolset.tools.get(tool)
+            said = known is not None and known.asks_person and isinstance(result, str)
+            result = Result(success=True, data=result) if said else parse_output(result)
+        return Result(result.success, _own(result.data, ("result", "data")), _own(result.error, ("result", "error")))
 
     def _refuse(self, pending: _Pending, step: int) -> None:
         verdict, proposal = pending.verdict, pending.proposal
@@ -436,6 +456,7 @@ class Guard:
                 unsets=change.unsets,
             )
         )
+        self._steps = step
         if waits:
             self._waiting[step] = pending
         else:
@@ -454,6 +475,7 @@ class Guard:
                 result=None,
             )
         )
+        del self._pending[step]
         if outcome == "unknown":
             self._history.executed(pending.proposal.tool, self._filled(pending.proposal), "unknown", None, step=step)
         self._state = self._state.become(self._state.tree, (), step=max(step, self._state.step))
@@ -477,12 +499,57 @@ class Guard:
                 problems=change.problems,
             )
         )
+        del self._pending[step]
         self._rules.remember(self._history, proposal, settled, step)
         self._state = change.state
 
     def _filled(self, proposal: Proposal) -> Mapping[str, Any]:
         tool = self._rules.toolset.tools.get(proposal.tool)
         return tool.filled(proposal.args) if tool else proposal.args
+
+
+def _left(pending: _Pending) -> Outcome:
+    """What an interruption leaves of a call: a write may have taken effect, a read has none."""
+    return "unknown" if pending.write else "cancelled"
+
+
+def _kept(tool: str, args: Mapping[str, Any], call_id: str | None, step: int) -> tuple[Proposal, Verdict | None]:
+    """Return a proposal as lines hold it; arguments that no line can hold are refused, and are left out."""
+    tool, call_id = _clean(tool), None if call_id is None else _clean(call_id)
+    try:
+        if not isinstance(args, Mapping):
+            raise LedgerLimitError((), f"they are no map but {type(args).__name__}")
+        return Proposal(tool, _own(args), call_id), None
+    except LedgerLimitError as error:
+        reason = f"The arguments cannot be kept: {error.message[:_LONGEST]}."
+        finding = Finding(BAD_ARGUMENTS, "deny", reason)
+        return Proposal(tool, {}, call_id), Verdict("deny", 0, {}, step=step, failed=(finding,), reason=reason)
+
+
+def _clean(text: str) -> str:
+    return str(text).encode("utf-8", "replace").decode()
+
+
+def _own(value: Any, path: paths.Path = ()) -> Any:
+    """Return a copy of a value, as it comes back from a line.
+
+    Raises:
+        LedgerLimitError: no line can hold it.
+
+    """
+    if value is None:
+        return None
+    Ledger.check(value, path)
+    return orjson.loads(orjson.dumps(value, paths.plain))
+
+
+def _parts(state: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The parts of a first state that a caller gives."""
+    for name in state or {}:
+        if name not in _PARTS:
+            near = cel.nearest(name, _PARTS) or _PARTS
+            raise LedgerCliError(f"a state has no part {name}; there is {', '.join(near)}")
+    return dict(_own(state or {}))
 
 
 def blocked(tool: str, verdict: Verdict) -> BlockedError:

@@ -11,9 +11,11 @@ Invariants:
 
 from __future__ import annotations
 
+import json
 import re
 import resource
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from math import isfinite
 from typing import Any, Final
 
@@ -31,6 +33,9 @@ _WRITE: Final = orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATACLASS | o
 _FLAT: Final = bytes.maketrans(b"123456789[", b"000000000{")  # all digits and all opening brackets look alike
 _SMALL: Final = 1 << 18  # bytes of a line that cannot hold enough values to matter
 _MEMORY_OF_A_VALUE: Final = 600  # bytes at most: a key and its place in a map, and what orjson reserves to write both
+_TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_NO_BRACKETS: Final = re.compile(rb"[^\[\]{}]+")
+_NESTS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _LONG_NUMBER: Final = b"0" * 19  # the shortest integer beyond 64 bits has 19 digits
 
 
@@ -64,9 +69,7 @@ def dumps(record: dict[str, Any]) -> bytes:
         line = orjson.dumps(record, paths.plain, _WRITE)
     except TypeError:
         raise _refusal(record) from None
-    if b"null" in line and line.count(b"null") > (record.get("result", 0) is None):  # orjson writes NaN as null
-        _refuse_beyond(record)
-    if _suspicious(line):
+    if _suspicious(line) or _has_nan(record, line):
         _refuse_beyond(record)
     if len(line) > LINE_MAX:
         path, size = _largest(record)
@@ -82,7 +85,7 @@ def check(value: Any, path: paths.Path, *, depth: int) -> None:
         data = orjson.dumps(value, paths.plain, _WRITE)
     except TypeError:
         data = b"null"
-    if b"null" in data or data.translate(_FLAT).count(b"{") + depth > DEPTH_MAX or _suspicious(data):
+    if _suspicious(data, depth) or _has_nan(value, data):
         found = beyond(value, path, depth)
         if found:
             raise LedgerLimitError(*found)
@@ -129,10 +132,27 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _suspicious(line: bytes) -> bool:
+def _suspicious(line: bytes, depth: int = 0) -> bool:
     """Whether a line may be too deep, or hold an integer that is too large; never wrong when it says no."""
     flat = line.translate(_FLAT)
-    return flat.count(b"{") > DEPTH_MAX or _LONG_NUMBER in flat
+    return _LONG_NUMBER in flat or (flat.count(b"{") + depth > DEPTH_MAX and _depth(line) + depth > DEPTH_MAX)
+
+
+def _depth(line: bytes) -> int:
+    """How deeply brackets nest, those in texts left out."""
+    brackets = _NO_BRACKETS.sub(b"", _TEXT.sub(b"", line))
+    return max(accumulate(_NESTS[bracket] for bracket in brackets), default=0)
+
+
+def _has_nan(value: Any, written: bytes) -> bool:
+    """Whether a value may hold NaN or infinity, which orjson writes as null."""
+    if b"null" not in written:
+        return False
+    try:
+        json.dumps(value, allow_nan=False, default=paths.plain)
+    except (ValueError, TypeError, RecursionError):
+        return True
+    return False
 
 
 def _refuse_beyond(record: dict[str, Any]) -> None:

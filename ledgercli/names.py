@@ -231,6 +231,8 @@ def _merged(left: cel.Type, right: cel.Type) -> cel.Type:
             for known in narrow.fields.values():
                 whole = _merged(whole, known.type)
             return cel.MapType(key=cel.STRING, value=whole)
+    if {left, right} == {cel.INT, cel.DOUBLE}:
+        return cel.DOUBLE  # a place that is a double gives one, also where JSON has a whole number
     return left if left == right else cel.join(left, right)
 
 

@@ -20,6 +20,7 @@ from ledgercli.documents import Document, Model, Place, TemplateText, TemplateTr
 from ledgercli.names import value_type
 from ledgercli.policy import EFFECTS, Pack
 from ledgercli.rulebook import Rulebook
+from ledgercli.runnable import check_time
 from ledgercli.toolset import Toolset
 from ledgercli.vocabulary import Vocabulary
 
@@ -124,6 +125,7 @@ def merge(under: dict[str, Any], over: Mapping[str, Any]) -> None:
 def check(cases: Cases, book: Rulebook) -> None:
     """Report every name in the cases that does not exist; problems are added to the rulebook's vocabulary."""
     names: set[str] = set()
+    check_time(book.vocabulary, cases.document, cases.file.now)
     for number, case in enumerate(cases.file.tests):
         place: Place = ("tests", number)
         if case.name in names:
@@ -144,6 +146,7 @@ class _Check:
     place: Place
 
     def run(self) -> None:
+        self._recorded()
         self._proposal()
         self._state()
         self._history()
@@ -152,6 +155,17 @@ class _Check:
     def _env(self) -> cel.Env:
         rows = self.case.rows
         return self.vocabulary.row_env(None if rows is None else _row_type(rows))
+
+    def _recorded(self) -> None:
+        if self.case.at is None:
+            return
+        document, place = self.cases.document, (*self.place, "at")
+        file, at, step = self.case.at.rpartition("@")
+        if not at or not step.isdecimal():
+            note = "write LEDGER@STEP, such as runs/0412.ledger.jsonl@9"
+            self.vocabulary.problem(document, place, "not-a-step", f"{self.case.at} names no step", notes=(note,))
+        elif not (self.cases.folder / file).is_file():
+            self.vocabulary.problem(document, place, "no-file", f"no file {self.cases.folder / file}")
 
     def _proposal(self) -> None:
         case, place, document = self.case, self.place, self.cases.document

@@ -2,15 +2,18 @@
 
 Invariants:
 * A masked value never reaches the disk: not in the line it came with, and not in any later line of the run that
-  repeats it (a fact made of it, what a rule read, a message that quotes it).
+  repeats it (a fact made of it, what a rule read, a message or a key that quotes it).
 * A mask is a keyed digest, so equal values can be told to be equal and nothing can be guessed by trying. The key is
   `LEDGER_REDACT_KEY`, or made anew for each run.
+* What holds a ledger together (steps, outcomes, effects, rules, tools, the status) stays as it is, even where a secret
+  is spelled the same.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,9 +22,11 @@ from typing import Any
 from ledgercli.records import Line
 
 KEY_VARIABLE = "LEDGER_REDACT_KEY"
-SHOWN = "[redacted]"
 MASK = "redacted"  # the key of the map that stands in place of a value
 _SHORTEST = 4  # characters: shorter values are masked where they stand alone, not inside other text
+_DIGITS = 12  # of the digest, where a secret is quoted inside a text
+_MESSAGES = ("reason", "hint", "error", "missing")  # what in a verdict quotes values; its findings have these too
+_FINDINGS = ("failed", "warned", "overridden", "shadowed")
 
 
 class Redactor:
@@ -39,36 +44,60 @@ class Redactor:
             self._rules.setdefault((tool, part), []).append(keys)
         self.active = bool(self._rules)
         self._key = os.environ.get(KEY_VARIABLE, "").encode() or secrets.token_bytes(32)
-        self._masks: dict[Any, dict[str, str]] = {}
-        self._texts: dict[str, str] = {}
+        self._masks: dict[str, dict[str, str]] = {}  # secret, as text → what stands in its place
+        self._quotes: dict[str, str] = {}  # secret, as a text may quote it → what stands there, longest first
 
     def masked(self, line: Line) -> Line:
         """Return the line with every secret value masked; values that it brings are secret from now on."""
+        known = len(self._masks)
         for value in self._named(line):
             self._learn(value)
+        if len(self._masks) > known:  # of two secrets one may be part of the other
+            self._quotes = dict(sorted(self._quotes.items(), key=lambda quote: -len(quote[0])))
         return {key: self._part(key, value) for key, value in line.items()} if self._masks else line
 
-    def shown(self, value: Any) -> Any:
-        """Return a value in which every secret that was learned so far is masked."""
-        return self._walk(value) if self._masks else value
+    def hidden(self, value: Any) -> Any:
+        """Return a value with every secret that is known masked."""
+        if isinstance(value, Mapping):
+            return {self._inside(key): self.hidden(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.hidden(item) for item in value]
+        if value is None or isinstance(value, bool):
+            return value
+        mask = self._masks.get(_text(value))
+        if mask is not None:
+            return mask
+        return self._inside(value) if isinstance(value, str) else value
 
     def _part(self, key: str, value: Any) -> Any:
-        """Mask one part of a line; what correlates lines (`step`, `at`, a tool's name) stays as it is."""
+        """Mask one part of a line."""
         if key == "action":
-            return {**value, "args": self._walk(value["args"])}
-        if key in ("result", "state_diff", "answer"):
-            return self._walk(value)
+            return {**value, "args": self.hidden(value["args"])}
         if key == "verdict" and value is not None:
-            return {name: self._walk(part) if name == "reads" else self._quoted(part) for name, part in value.items()}
-        return self._quoted(value) if key in ("error", "problems", "state_unset") else value
+            return self._verdict(value)
+        if key == "state_diff":
+            return {self._inside(path): item if path == "status" else self.hidden(item) for path, item in value.items()}
+        if key == "result" and value is not None:
+            return {name: self.hidden(item) for name, item in value.items()}
+        if key == "answer" and isinstance(value, str) and value in ("yes", "no"):  # a person's, in an approval
+            return value
+        return self.hidden(value) if key in ("answer", "error", "reason", "problems", "state_unset") else value
 
-    def _quoted(self, value: Any) -> Any:
-        """Mask what messages quote."""
-        if isinstance(value, Mapping):
-            return {key: self._quoted(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self._quoted(item) for item in value]
-        return self._inside(value) if isinstance(value, str) else value
+    def _verdict(self, said: Mapping[str, Any]) -> dict[str, Any]:
+        made = {**said, "reads": self.hidden(said["reads"])}
+        made |= self._quoting(said)
+        for name in _FINDINGS:
+            if name in said:
+                made[name] = [{**finding, **self._quoting(finding)} for finding in said[name]]
+        return made
+
+    def _quoting(self, said: Mapping[str, Any]) -> dict[str, Any]:
+        """The messages of a verdict or finding."""
+        quoting = {name: said[name] for name in _MESSAGES if name in said}
+        return {
+            name: self._inside(text) if isinstance(text, str) else [self._inside(one) for one in text]
+            for name, text in quoting.items()
+        }
 
     def _named(self, line: Line) -> Iterator[Any]:
         action, result = line.get("action"), line.get("result")
@@ -87,30 +116,24 @@ class Redactor:
         elif isinstance(value, (list, tuple)):
             for item in value:
                 self._learn(item)
-        elif value is not None and not isinstance(value, bool):
-            text = str(value)
+        elif value is not None and value != "" and not isinstance(value, bool):
+            text = _text(value)
             digest = hmac.new(self._key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-            self._masks[(type(value), value)] = {MASK: f"hmac-sha256:{digest}"}
+            self._masks[text] = {MASK: f"hmac-sha256:{digest}"}
             if len(text) >= _SHORTEST:
-                self._texts[text] = SHOWN
-
-    def _walk(self, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {self._inside(key): self._walk(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self._walk(item) for item in value]
-        if value is None or isinstance(value, bool):
-            return value
-        mask = self._masks.get((type(value), value))
-        if mask is not None:
-            return mask
-        return self._inside(value) if isinstance(value, str) else value
+                for spelled in {text, json.dumps(text, ensure_ascii=False)[1:-1]}:  # so a path or a call quotes it
+                    self._quotes[spelled] = f"[{MASK} {digest[:_DIGITS]}]"
 
     def _inside(self, text: str) -> str:
-        for secret, shown in self._texts.items():
+        for secret, shown in self._quotes.items():
             if secret in text:
                 text = text.replace(secret, shown)
         return text
+
+
+def _text(value: Any) -> str:
+    """A leaf as text; 5 and 5.0 are one number."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _at(value: Any, keys: list[str]) -> Iterator[Any]:

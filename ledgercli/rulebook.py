@@ -97,7 +97,7 @@ class Rulebook:
             constraints=self.vocabulary.constraints() | changed.get("constraints", {}),
             flags=self.vocabulary.flags | (given["flags"] or {}),
             goals=self.vocabulary.goals,
-            closed=self._initial.get("goals", {}),
+            closed=changed.get("goals", self._initial.get("goals", {})),
         )
 
     def remember(self, history: History, proposal: Proposal, result: Result, step: int) -> None:
@@ -110,9 +110,11 @@ class Rulebook:
         if tool.asks_person:
             history.said(result.data)
         elif isinstance(tool.run, ConfirmRun):
-            asked = self.toolset.tools.get(str(args.get("tool")))
             inner = args.get("args") or {}
-            history.answered(str(args.get("tool")), asked.filled(inner) if asked else inner, yes=result.data is True)
+            asked = self.toolset.tools.get(str(args.get("tool")))
+            if isinstance(inner, Mapping):
+                filled = asked.filled(inner) if asked else inner
+                history.answered(str(args.get("tool")), filled, yes=result.data is True)
 
     def files(self, *, reference: bool = False) -> Iterator[dict[str, str]]:
         """Yield the files that take part, as a ledger's first line holds them."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ledgercli import cel, paths
-from ledgercli.documents import Place
+from ledgercli.documents import Document, Place
 from ledgercli.scenario import GoalModel, Scenario
 from ledgercli.state import STATUSES
 from ledgercli.toolschemas import check_schemas
@@ -101,11 +101,7 @@ def check_scenario(vocabulary: Vocabulary, scenario: Scenario) -> None:
     """Report limits, times, goals and expectations that mean nothing."""
     document, file = scenario.document, scenario.file
     _check_limits(vocabulary, scenario)
-    if file.now is not None:
-        try:
-            cel.Timestamp.parse(file.now)
-        except cel.EvalError as error:
-            vocabulary.problem(document, ("now",), "not-a-time", f"{file.now} is no time", notes=(str(error),))
+    check_time(vocabulary, document, file.now)
     _check_goals(vocabulary, scenario, file.goals, ("goals",), set())
     recording = file.decide.recording
     if recording is not None and not (scenario.folder / recording.file).is_file():
@@ -113,6 +109,16 @@ def check_scenario(vocabulary: Vocabulary, scenario: Scenario) -> None:
         vocabulary.problem(document, ("decide", "recording", "file"), "no-file", message)
     for path, value in (file.expect or {}).items():
         _check_expectation(vocabulary, scenario, path, value)
+
+
+def check_time(vocabulary: Vocabulary, document: Document, now: str | None) -> None:
+    """Report a `now:` that is no time."""
+    if now is None:
+        return
+    try:
+        cel.Timestamp.parse(now)
+    except cel.EvalError as error:
+        vocabulary.problem(document, ("now",), "not-a-time", f"{now} is no time", notes=(str(error),))
 
 
 def _check_limits(vocabulary: Vocabulary, scenario: Scenario) -> None:

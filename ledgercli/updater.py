@@ -25,9 +25,11 @@ from ledgercli.records import Proposal, Result, Verdict
 from ledgercli.scenario import GoalModel
 from ledgercli.state import Origin, State, close_goals, current_goal
 from ledgercli.toolset import Block, Tool
-from ledgercli.vocabulary import Vocabulary, as_found, blocks_of
+from ledgercli.vocabulary import Target, Vocabulary, as_found, blocks_of
 
 ALL_GOALS_CLOSED = "completed"
+_JSON = ("state", "action", "result")  # what stands at a path below these is JSON already
+_TRUTHS = ("flags", "goals")  # each of these is true or false
 Value = Callable[[Mapping[str, Any], Moment], cel.Answer]
 
 
@@ -194,15 +196,6 @@ class Updater:
             draft.set(("status",), "halted")
         return self._change(state, draft, step, None)
 
-    def finished(self, state: State, status: str, *, error: str | None = None) -> Change:
-        """Return what the end of a run changes."""
-        draft = _Draft(state.tree)
-        if status != state.status:
-            draft.set(("status",), status)
-        if error is not None and error != state.tree["error"]:
-            draft.set(("error",), error)
-        return self._change(state, draft, state.step, None)
-
     def _roots(self, proposal: Proposal, result: Result, state: State, now: cel.Timestamp) -> dict[str, Any]:
         tool = self._vocabulary.tools.get(proposal.tool)
         args = tool.filled(proposal.args) if tool else proposal.args
@@ -250,6 +243,8 @@ class Updater:
             draft.unset(path)
             return
         answer = setting.value(roots, moment)
+        if answer.known and path[0] in _TRUTHS and not isinstance(answer.value, bool):
+            answer = cel.Answer(known=False, error=f"{cel.type_name(answer.value)} is neither true nor false")
         if answer.known:
             draft.set(path, answer.value)
         else:
@@ -278,7 +273,8 @@ class Updater:
             return
         state = State(draft.tree, before.origins)
         roots = {"state": state.tree, "now": now}
-        closed = dict(draft.tree["goals"])
+        names = (goal.name for top in self._goals for goal in top.walk())
+        closed = dict.fromkeys(names, False) | dict(draft.tree["goals"])  # a goal that was unset is open
         for name, done in self._done:
             if not closed[name] and _true(done, roots, Moment(history, state), draft.problems):
                 closed[name] = True
@@ -343,7 +339,7 @@ class Updater:
         if block.when is not None:
             when = vocabulary.expression(document, (*place, "when"), block.when, env, cel.BOOL)
         settings = [
-            self._setting(document, where, path, env, self._value(document, where, value, env))
+            self._setting(document, where, path, env, self._value(document, where, value, env, path))
             for path, value in block.set.items()
             for where in [(*place, "set", path)]
         ]
@@ -363,7 +359,7 @@ class Updater:
     ) -> _Setting | None:
         vocabulary = self._vocabulary
         target = vocabulary.target(document, place, path, key=value is not None)
-        if target is None:
+        if target is None or not self._has_depth(document, place, target, key=value is not None):
             return None
         if value is None:
             vocabulary.declared_path(document, place, target, env)
@@ -376,14 +372,28 @@ class Updater:
         fixed = tuple(part for part in parts if isinstance(part, str))
         return _Setting(target.text, tuple(parts), value, fixed if len(fixed) == len(parts) else None)
 
-    def _value(self, document: Document, place: Place, value: Any, env: cel.Env) -> Value:
-        """Compile an expression, or a map or list of them."""
+    def _has_depth(self, document: Document, place: Place, target: Target, *, key: bool) -> bool:
+        """Whether a path names one fact, flag, constraint or goal, and nothing inside what has no inside."""
+        root, depth = target.parts[0], len(target.parts)
+        fits = depth == 1 if root in ("error", "final_answer") else depth == 2 if root in _TRUTHS else depth > 1
+        if not fits:
+            shape = root if root in ("error", "final_answer") else f"{root}.NAME"
+            message = f"{target.text} cannot be set: a transition sets {shape}"
+            self._vocabulary.problem(document, place, "not-a-path", message, key=key)
+        return fits
+
+    def _value(self, document: Document, place: Place, value: Any, env: cel.Env, path: str = "") -> Value:
+        """Compile an expression, or a map or list of them; `path` is what the whole is for."""
         if isinstance(value, str):
             checked = self._vocabulary.expression(document, place, value, env)
             if checked is None:
                 return _constant(None)
+            if path.partition(".")[0] in _TRUTHS and checked.type not in (cel.BOOL, cel.DYN):
+                message = f"{path} is true or false, this is {checked.type}"
+                self._vocabulary.problem(document, place, "wrong-type", message)
             program = cel.compile(as_found(checked))
-            return program if cel.path_of(checked.node) else _json(program)  # what stands at a path is JSON already
+            found = cel.path_of(checked.node)
+            return program if found and found[0] in _JSON else _json(program)
         if isinstance(value, Mapping):
             return _map({k: self._value(document, (*place, k), item, env) for k, item in value.items()})
         if isinstance(value, list):

@@ -18,7 +18,17 @@ from ledgercli.cel import advice, operators
 from ledgercli.cel.library import STANDARD
 from ledgercli.cel.operators import Finding
 from ledgercli.cel.parser import MACROS
-from ledgercli.cel.relations import fits, is_map_type, join_all, key_type, may_equal, nearest, plain, value_type
+from ledgercli.cel.relations import (
+    fits,
+    is_known,
+    is_map_type,
+    join_all,
+    key_type,
+    may_equal,
+    nearest,
+    plain,
+    value_type,
+)
 from ledgercli.cel.syntax import (
     Binary,
     Call,
@@ -47,6 +57,7 @@ from ledgercli.cel.syntax import (
     path_of,
     render,
     walk,
+    weight,
 )
 from ledgercli.cel.types import (
     BOOL,
@@ -544,6 +555,8 @@ class _Checker:
             self._report(node, _wrong_arguments(name, overloads, args))
             kind = join_all(one.result for one in overloads)
             fitting = [] if self.env.strict else [one for one in overloads if _arity(one, len(args))]
+        elif all(is_known(arg.type) for arg in args):
+            kind = fitting[0].result  # the one that is called
         else:
             kind = join_all(one.result for one in fitting)
         checked = replace(node, function=name, args=args, receiver=None, functions=tuple(fitting), type=kind)
@@ -617,7 +630,8 @@ class _Checker:
             self._report(condition, operators.condition(condition, f"the condition of {node.name}()"))
         result = None if node.result is None else self.value(node.result, inner)
         kind = _macro_type(node.name, kinds, result, walked)
-        return replace(node, range=walked, condition=condition, result=result, type=kind)
+        cost = weight(condition, result)
+        return replace(node, range=walked, condition=condition, result=result, weight=cost, type=kind)
 
     def _variables(self, node: Macro, walked: Node) -> tuple[Type, ...]:
         """The types of the macro's variables."""

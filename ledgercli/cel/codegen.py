@@ -686,6 +686,7 @@ class Writer:
         found = self._found_in_loop
         self._loops += 1
         self._found_in_loop = {}
+        before = self._written
         condition = None if node.condition is None else py.function(names, self.truth(node.condition))
         self._found_in_loop = {}
         result = None if node.result is None else py.function(names, self.write(node.result))
@@ -694,9 +695,10 @@ class Writer:
         if node.name == "bind":
             assert result is not None
             return py.call(result, walked)
+        cost = py.constant(max(node.weight, 1 + (self._written - before) // 4))
         if len(names) == 1:
-            return _loop("map", node.name, py.call("SEQUENCE", self._meter(), walked), condition, result)
-        return _loop("starmap", node.name, py.call("PAIRS", self._meter(), walked), condition, result)
+            return _loop("map", node.name, py.call("SEQUENCE", self._meter(), walked, cost), condition, result)
+        return _loop("starmap", node.name, py.call("PAIRS", self._meter(), walked, cost), condition, result)
 
 
 def _loop(apply: str, name: str, walked: ast.expr, condition: ast.expr | None, result: ast.expr | None) -> ast.expr:

@@ -126,9 +126,11 @@ def answer(checked: Checked, roots: Mapping[str, Any], context: Any = None, limi
     return _ended(checked, Run(roots, context, Meter(limits)))
 
 
-def explain(checked: Checked, roots: Mapping[str, Any], context: Any = None, limits: Limits = _LIMITS) -> Explanation:
-    """The answer with everything that was read and evaluated on the way."""
-    run = Run(roots, context, Meter(limits), {}, [])
+def explain(
+    checked: Checked, roots: Mapping[str, Any], context: Any = None, limits: Limits = _LIMITS, *, values: bool = True
+) -> Explanation:
+    """The answer with everything that was read and, with `values`, evaluated on the way."""
+    run = Run(roots, context, Meter(limits), {}, [] if values else None)
     ended = _ended(checked, run)
     return Explanation(ended, run.reads or {}, run.values or [], run.meter.spent)
 
@@ -539,13 +541,13 @@ def _scopes(node: Macro, walked: Any, run: Run) -> Iterable[Any]:
     if len(node.variables) == 1:
         (name,) = node.variables
         for element in elements(walked):
-            run.meter.spend(1)
+            run.meter.spend(node.weight)
             run.scope = {**outer, name: element}
             yield element
     else:
         first, second = node.variables
         for key, value in pairs(walked):
-            run.meter.spend(1)
+            run.meter.spend(node.weight)
             run.scope = {**outer, first: key, second: value}
             yield key, value
 

@@ -25,7 +25,13 @@ _LIMITS: Final = Limits()
 Roots = Mapping[str, Any]
 
 
-_ANSWERS: Final = {value: precise.Answer(known=True, value=value) for value in (True, False)}
+_YES: Final = precise.Answer(known=True, value=True)
+_NO: Final = precise.Answer(known=True, value=False)
+
+
+def _gives_up(_roots: Roots, _context: Any) -> Any:
+    """Stands for the fast form where there is none."""
+    raise GiveUpError
 
 
 class Program:
@@ -36,22 +42,21 @@ class Program:
     def __init__(self, checked: Checked, limits: Limits, fast: Callable[[Roots, Any], Any] | None) -> None:
         self.checked = checked
         self.limits = limits
-        self._fast = fast
+        self._fast = fast or _gives_up
 
     def __call__(self, roots: Roots, context: Any = None) -> precise.Answer:
         """The answer over the values of the roots: by the fast form, by the precise one if that gives up."""
-        if self._fast is not None:
-            try:
-                value = self._fast(roots, context)
-            except Exception:  # noqa: BLE001, S110 - whatever went wrong, the precise form says what it is
-                pass
-            else:
-                return _ANSWERS[value] if value is True or value is False else precise.Answer(known=True, value=value)
-        return precise.answer(self.checked, roots, context, self.limits)
+        try:
+            value = self._fast(roots, context)
+        except Exception:  # noqa: BLE001 - whatever went wrong, the precise form says what it is
+            return precise.answer(self.checked, roots, context, self.limits)
+        if value is True:
+            return _YES
+        return _NO if value is False else precise.Answer(known=True, value=value)
 
-    def explain(self, roots: Roots, context: Any = None) -> precise.Explanation:
-        """The answer with what was read and the values of all sub-expressions."""
-        return precise.explain(self.checked, roots, context, self.limits)
+    def explain(self, roots: Roots, context: Any = None, *, values: bool = True) -> precise.Explanation:
+        """The answer with what was read and, unless told otherwise, the values of all sub-expressions."""
+        return precise.explain(self.checked, roots, context, self.limits, values=values)
 
 
 def compile(checked: Checked, limits: Limits = _LIMITS) -> Program:  # noqa: A001 - `cel.compile`, as `re.compile`

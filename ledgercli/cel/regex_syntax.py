@@ -175,7 +175,7 @@ class _Parser:
     def atom(self, flags: frozenset[str], depth: int) -> Node:
         """A group, class, escape, position or character."""
         character = self.pattern[self.at]
-        if character in "*+?":
+        if character in "*+?" or _BOUNDS.match(self.pattern, self.at):
             raise self.error(f"nothing to repeat before {character}")
         if character == "(":
             return self.group(flags, depth)

@@ -68,6 +68,16 @@ def fits(kind: Type, wanted: Type) -> bool:
     return False
 
 
+def is_known(kind: Type) -> bool:
+    """Whether nothing in a type is left to run time."""
+    kind = plain(kind)
+    if isinstance(kind, ListType):
+        return is_known(kind.elem)
+    if isinstance(kind, MapType):
+        return is_known(kind.key) and is_known(kind.value)
+    return kind != DYN
+
+
 def may_equal(a: Type, b: Type) -> bool:
     """Whether a value of one type can ever equal a value of the other."""
     a, b = plain(a), plain(b)

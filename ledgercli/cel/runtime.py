@@ -26,16 +26,16 @@ def _fail() -> Any:
     raise GiveUpError
 
 
-def _sequence(meter: Meter, value: Any) -> Any:
+def _sequence(meter: Meter, value: Any, weight: int) -> Any:
     """What a macro of one variable walks, paid for at once."""
     elements = precise.elements(value)
-    meter.spend(len(value))
+    meter.spend(len(value) * weight)
     return elements
 
 
-def _pairs(meter: Meter, value: Any) -> Any:
+def _pairs(meter: Meter, value: Any, weight: int) -> Any:
     pairs = precise.pairs(value)
-    meter.spend(len(value))
+    meter.spend(len(value) * weight)
     return pairs
 
 

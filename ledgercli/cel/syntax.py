@@ -228,6 +228,7 @@ class Macro(Node):
         variables: one (element or key) or two (index or key, and value).
         condition: of `all`, `exists`, `exists_one`, `filter`, and of the transforming ones where they have it.
         result: of `map`, `transformList`, `transformMap` and `bind`.
+        weight: what one step of the loop costs, by the size of what is repeated.
 
     """
 
@@ -236,6 +237,7 @@ class Macro(Node):
     variables: tuple[str, ...]
     condition: Node | None = None
     result: Node | None = None
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,6 +290,11 @@ def walk(node: Node) -> Iterator[Node]:
             seen.add(here)
             yield here
             pending.extend(reversed(children(here)))
+
+
+def weight(*nodes: Node | None) -> int:
+    """What computing the nodes costs, in steps of `Limits.iterations`."""
+    return 1 + sum(1 for node in nodes if node is not None for _ in walk(node)) // 4
 
 
 def chain(node: Node) -> tuple[Root, tuple[Node | str, ...]] | None:

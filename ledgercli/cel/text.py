@@ -148,11 +148,13 @@ def check_text(text: Text, env: Env, limits: Limits = _LIMITS) -> CheckedText:
 
 
 def _shown(answer: Answer) -> str | None:
-    """A value inside a text: a string as it is, anything else as its literal; `None` if there is none to show."""
+    """A value inside a text: a string as it is, anything else as its literal; `None` if there is none."""
     if not answer.known:
         return None
     if isinstance(answer.value, str):
         return answer.value
+    if type(answer.value) is float:
+        return repr(answer.value).removesuffix(".0")  # people read 600, whatever its type is
     try:
         return str(answer.value) if type(answer.value).__name__ in {"Timestamp", "Duration"} else literal(answer.value)
     except EvalError:

@@ -111,7 +111,8 @@ class Limits:
     Arguments:
         length: characters of source text.
         depth: nesting of the syntax tree, chained operators and calls included.
-        iterations: steps of all macros of one evaluation together, and visited elements of comparisons.
+        iterations: steps of one evaluation: the loops of all macros together (a large body costs several a time),
+            visited elements, and characters that functions walk or build (64 a step).
         size: characters, bytes or elements of one value that an evaluation builds.
 
     """
