@@ -8,7 +8,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -88,7 +88,10 @@ class Script:
         if not answer.known:
             why = " and ".join(answer.missing) + " not known" if answer.missing else answer.error
             raise EngineError(f"the script cannot make {what}: {why}")
-        return answer.value
+        try:
+            return cel.to_json(answer.value)
+        except cel.EvalError as error:
+            raise EngineError(f"the script cannot make {what}: {error}") from error
 
     def _compile(self, entry: ScriptEntry, place: Place) -> _Entry:
         vocabulary, document = self._vocabulary, self._document
@@ -165,9 +168,16 @@ def _all(keys: Any, answers: Sequence[cel.Answer]) -> cel.Answer:
 
 
 class Recorded:
-    """A decision engine that proposes what a recording holds; it also gives the results that were recorded."""
+    """A decision engine that proposes what a recording holds; it also gives the results that were recorded.
 
-    def __init__(self, recording: Recording) -> None:
+    Arguments:
+        recording: the recorded run.
+        asking: the tools whose results are what a user said, which is never parsed.
+
+    """
+
+    def __init__(self, recording: Recording, asking: Collection[str] = ()) -> None:
+        self._asking = asking
         self._events: Iterator[Call | UserMessage] = iter(recording.events)
         self._latest: Call | None = None
 
@@ -189,7 +199,7 @@ class Recorded:
         assert call.tool == proposal.tool
         if not call.answered:
             return None
-        result = parse_output(call.result)
+        result = Result(success=True, data=call.result) if call.tool in self._asking else parse_output(call.result)
         if call.succeeded is False and result.success:
             return failed(call.result if isinstance(call.result, str) else "the recording says it failed", result.data)
         return result

@@ -10,14 +10,16 @@ Invariants:
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ledgercli import cel
 from ledgercli.decision import Engine, Recorded, Said
-from ledgercli.errors import EngineError, ExitCode
+from ledgercli.errors import EngineError, ExitCode, LedgerCliError
 from ledgercli.guard import Guard
 from ledgercli.records import Proposal, Result, Status, Verdict
 from ledgercli.responder import Responder
@@ -94,28 +96,35 @@ class Loop:
     approver: Approver = lambda _proposal, _verdict: None
     _started: float = 0.0
     _denials: int = 0
-    _running: Verdict | None = None
     _first_denial: int | None = None
 
     def run(self) -> Ended:
         """Run until the end, and close the ledger."""
         self._started = time.monotonic()
         try:
-            ended = self._steps()
-        except KeyboardInterrupt:
-            self._give_up()
-            ended = Ended("interrupted")
-        except EngineError as error:
-            ended = Ended("error", error=error.message)
-        ended = self._answered(ended)
-        self.guard.close(
-            ended.status,
-            ended.answer,
-            limit=ended.limit,
-            error=ended.error,
-            counterfactual_from=ended.counterfactual_from,
-        )
+            ended = self._ended()
+        except BaseException as error:
+            with contextlib.suppress(LedgerCliError):  # the ledger may be what failed
+                self.guard.close("error", error=f"{type(error).__name__}: {error}")
+            raise
+        with _undisturbed():
+            self.guard.close(
+                ended.status,
+                ended.answer,
+                limit=ended.limit,
+                error=ended.error,
+                counterfactual_from=ended.counterfactual_from,
+            )
         return ended
+
+    def _ended(self) -> Ended:
+        """Take steps until the end; what an interruption leaves unrecorded, closing the books records."""
+        try:
+            return self._answered(self._steps())
+        except KeyboardInterrupt:
+            return self._answered(Ended("interrupted"))
+        except EngineError as error:
+            return self._answered(Ended("error", error=error.message))
 
     def _steps(self) -> Ended:
         while True:
@@ -149,10 +158,8 @@ class Loop:
             self._first_denial = self._first_denial or verdict.step
             return None
         self._denials = 0
-        self._running = verdict
         result = self.runner.run(proposal)
         self.guard.record(verdict, result, outcome="unknown" if result is None else None)
-        self._running = None
         return None
 
     @property
@@ -177,16 +184,16 @@ class Loop:
         }
         defaults = {"max_steps": MAX_STEPS, "max_denials": MAX_DENIALS}
         for name, value in reached.items():
-            limit = limits.get(name, defaults.get(name))
+            limit = _limit(limits, name, defaults.get(name))
             if limit is not None and value >= limit:
                 return Ended("limit", limit=name, error=self.guard.state.tree["error"])
         return None
 
     def _repeated(self, proposal: Proposal) -> bool:
-        limit: float | None = self.guard.state.tree["constraints"].get("max_repeats")
-        if limit is None or self._recording:
+        if self._recording:
             return False
-        return self.guard.repeats(proposal) >= limit
+        limit = _limit(self.guard.state.tree["constraints"], "max_repeats")
+        return limit is not None and self.guard.repeats(proposal) >= limit
 
     def _nothing_left(self) -> Ended:
         if self._recording:
@@ -197,8 +204,20 @@ class Loop:
         answer = self.responder.answer(self.guard.state, self.guard.history, self.clock())
         return Ended(ended.status, answer, ended.limit, ended.error, ended.counterfactual_from)
 
-    def _give_up(self) -> None:
-        """Record what the interruption left behind: a write may have taken effect."""
-        if self._running is not None:
-            self.guard.record(self._running, outcome=self.guard.interrupted_outcome(self._running))
-            self._running = None
+
+def _limit(limits: Mapping[str, Any], name: str, default: float | None = None) -> float | None:
+    """Return a limit; transitions may set one, and to anything."""
+    limit = limits.get(name, default)
+    if limit is None or (isinstance(limit, (int, float)) and not isinstance(limit, bool)):
+        return limit
+    raise EngineError(f"the limit {name} is no number: {limit!r}")
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep Ctrl-C waiting: a ledger that is being closed is closed."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

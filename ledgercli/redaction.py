@@ -22,6 +22,7 @@ from typing import Any
 from ledgercli.records import Line
 
 KEY_VARIABLE = "LEDGER_REDACT_KEY"
+SHOWN = "[redacted]"  # what a report shows of a mask
 MASK = "redacted"  # the key of the map that stands in place of a value
 _SHORTEST = 4  # characters: shorter values are masked where they stand alone, not inside other text
 _DIGITS = 12  # of the digest, where a secret is quoted inside a text
@@ -54,7 +55,11 @@ class Redactor:
             self._learn(value)
         if len(self._masks) > known:  # of two secrets one may be part of the other
             self._quotes = dict(sorted(self._quotes.items(), key=lambda quote: -len(quote[0])))
-        return {key: self._part(key, value) for key, value in line.items()} if self._masks else line
+        if not self._masks:
+            return line
+        if line["kind"] == "approval":  # its `answer` is a person's yes or no
+            return {**line, "reason": self.hidden(line["reason"])} if "reason" in line else line
+        return {key: self._part(key, value) for key, value in line.items()}
 
     def hidden(self, value: Any) -> Any:
         """Return a value with every secret that is known masked."""
@@ -79,9 +84,7 @@ class Redactor:
             return {self._inside(path): item if path == "status" else self.hidden(item) for path, item in value.items()}
         if key == "result" and value is not None:
             return {name: self.hidden(item) for name, item in value.items()}
-        if key == "answer" and isinstance(value, str) and value in ("yes", "no"):  # a person's, in an approval
-            return value
-        return self.hidden(value) if key in ("answer", "error", "reason", "problems", "state_unset") else value
+        return self.hidden(value) if key in ("answer", "error", "problems", "state_unset") else value
 
     def _verdict(self, said: Mapping[str, Any]) -> dict[str, Any]:
         made = {**said, "reads": self.hidden(said["reads"])}

@@ -33,6 +33,13 @@ class Responder:
         roots = {"state": state.tree, "now": now}
         moment = Moment(history, state)
         if self._text.single:
-            value = self._text.value(roots, moment)
-            return cel.to_json(value.value) if value.known else None
+            return _json(self._text.value(roots, moment))
         return self._text.render(roots, moment)
+
+
+def _json(answer: cel.Answer) -> Any:
+    """The value, if it is known and a ledger can hold it."""
+    try:
+        return cel.to_json(answer.value) if answer.known else None
+    except cel.EvalError:
+        return None

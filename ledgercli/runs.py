@@ -28,7 +28,7 @@ from ledgercli.recordings import read
 from ledgercli.records import Line
 from ledgercli.responder import Responder
 from ledgercli.rulebook import Rulebook
-from ledgercli.runnable import mismatches
+from ledgercli.runnable import LIMITS, mismatches
 from ledgercli.scenario import Scenario
 from ledgercli.state import State
 
@@ -175,20 +175,28 @@ def _compiled(options: Options) -> Callable[[Scenario], tuple[Scenario, Rulebook
 
 
 def _jobs(scenario: Scenario, book: Rulebook, options: Options, places: _Places) -> Iterator[Job]:
+    """Get the runs of a scenario ready; only transcripts are read when their turn comes."""
     clock = _clock(options.now or scenario.file.now)
+    if scenario.file.decide.recording is not None:
+        state = _state(book, options, scenario.file.task)  # what does not fit is refused now
+        return _recorded(scenario, book, options, state, places.many(scenario.name), clock)
+    engine = Script(scenario.file.decide.script or [], scenario.document, book.vocabulary)
+    refuse(book.problems())
+    state = _state(book, options, scenario.file.task)
+    return iter([_job(scenario, book, engine, state, places.one(scenario.name), clock, options)])
+
+
+def _recorded(  # noqa: PLR0913 - the parts of a job
+    scenario: Scenario, book: Rulebook, options: Options, state: State, folder: Path, clock: Callable[[], cel.Timestamp]
+) -> Iterator[Job]:
     recording = scenario.file.decide.recording
-    if recording is None:
-        script = scenario.file.decide.script or []
-        engine = Script(script, scenario.document, book.vocabulary)
-        refuse(book.problems())
-        state = _state(book, options, scenario.file.task)
-        yield _job(scenario, book, engine, state, places.one(scenario.name), clock, options)
-        return
-    folder = places.many(scenario.name)
+    assert recording is not None
+    asking = {name for name, tool in book.toolset.tools.items() if tool.asks_person}
     for transcript in read(scenario.folder / recording.file, recording.format):
-        state = _state(book, options, transcript.task)
+        task = transcript.task if options.task is None else options.task
+        begins = State({**state.tree, "task": task}, state.origins)
         ledger = folder / f"{safe(transcript.id)}{ENDING}"
-        yield _job(scenario, book, Recorded(transcript), state, ledger, clock, options)
+        yield _job(scenario, book, Recorded(transcript, asking), begins, ledger, clock, options)
 
 
 def _job(  # noqa: PLR0913 - the parts of a job
@@ -239,9 +247,15 @@ def _setting(text: str, book: Rulebook) -> tuple[str, Any]:
         also = f"; there is {' or '.join(near)}" if near else ""
         raise LedgerCliError(f"--set {text}: no {part.removesuffix('s')} {name}{also}")
     try:
-        return path, orjson.loads(value)
+        parsed = orjson.loads(value)
     except orjson.JSONDecodeError:
-        return path, value
+        parsed = value
+    number = isinstance(parsed, (int, float)) and not isinstance(parsed, bool)
+    if part == "flags" and not isinstance(parsed, bool):
+        raise LedgerCliError(f"--set {text}: a flag is true or false")
+    if part == "constraints" and name in LIMITS and not (number and parsed >= 0):
+        raise LedgerCliError(f"--set {text}: {name} is a number from 0")
+    return path, parsed
 
 
 class _Places:
@@ -249,6 +263,7 @@ class _Places:
 
     def __init__(self, out: str | None, *, several: bool) -> None:
         self._out = None if out is None else Path(out)
+        self._several = several
         self._folder = several or (out is not None and (out.endswith("/") or Path(out).is_dir()))
         self._taken: set[Path] = set()
 
@@ -258,12 +273,7 @@ class _Places:
             return Path(FOLDER) / f"{_stamped(name)}{ENDING}"
         if not self._folder:
             return _new(self._out)
-        place, number = self._out / f"{safe(name)}{ENDING}", 1
-        while place in self._taken:
-            number += 1
-            place = self._out / f"{safe(name)}-{number}{ENDING}"
-        self._taken.add(place)
-        return _new(place)
+        return _new(self._free(self._out, name, ENDING))
 
     def many(self, name: str) -> Path:
         """Return the folder for the runs of a scenario."""
@@ -271,7 +281,16 @@ class _Places:
             return Path(FOLDER) / _stamped(name)
         if self._out.exists() and not self._out.is_dir():
             raise OutputExistsError(f"{self._out} exists and is no folder; a recording makes one ledger a transcript")
-        return self._out / safe(name) if self._folder and self._taken else self._out
+        return self._free(self._out, name, "") if self._several else self._out
+
+    def _free(self, folder: Path, name: str, ending: str) -> Path:
+        """Return a place that no other run of this command has."""
+        place, number = folder / f"{safe(name)}{ending}", 1
+        while place in self._taken:
+            number += 1
+            place = folder / f"{safe(name)}-{number}{ending}"
+        self._taken.add(place)
+        return place
 
 
 def _new(place: Path) -> Path:

@@ -57,6 +57,10 @@ HOSTILE = {
     "loops over ten, eight deep": nested(8, "x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7 < 100"),
     "loop in a loop over a large list": "big.all(x, big.all(y, x != y || x == y))",
     "loop in a loop in a loop": "big.all(x, big.all(y, big.exists(z, z == x)))",
+    "a large body in a loop": "big.all(x, " + " || ".join(f"x == {i}" for i in range(1500)) + " || true)",
+    "a large body in a loop of loops": "big.all(y, big.all(x, "
+    + " || ".join(f"x == {i}" for i in range(1000))
+    + " || true))",
     "map of a map": "big.map(x, big.map(y, x))",
     "search in a loop": "big.all(x, x in big)",
     "search for a list in a loop": "big.all(x, !([x] in lists))",
@@ -302,14 +306,8 @@ def test_defines_that_double_are_computed_once():
 def test_mutations_of_expressions_end_well(env, roots, context, expressions):
     rng = random.Random(7)
     made = expressions(7)
-    alphabet = list("()[]{}.,:?!&|=<>+-*/%'\"\\ \n0123456789abcxyz_#$@`北é\u202e\x00") + [
-        "&&",
-        "||",
-        "in",
-        "has(",
-        ".all(x,",
-        "//",
-    ]
+    letters = "()[]{}.,:?!&|=<>+-*/%'\"\\ \n0123456789abcxyz_#$@`北é\u202e\x00"
+    alphabet = [*letters, "&&", "||", "in", "has(", ".all(x,", "//"]
     for _ in range(1_500):
         text = made.boolean(3)
         for _ in range(rng.randint(1, 3)):

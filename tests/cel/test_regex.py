@@ -123,6 +123,7 @@ def test_matches(pattern: str, text: str, *, expected: bool) -> None:
         ("a{2}{3}", "repetition of a repetition"),
         ("*a", "nothing to repeat"),
         ("a|+", "nothing to repeat"),
+        ("({2}a)", "nothing to repeat"),
         ("a{1001}", "counts go up to 1000"),
         ("a{3,2}", "the lower first"),
         ("(a{100}){100}", "multiply to more than 1000"),
@@ -291,13 +292,6 @@ def test_re2_runs_what_python_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
         found(r"\p{Nope}", "a")
     with pytest.raises(EvalError, match="surrogate"):
         found(r"\pL", "\ud800")
-
-
-def test_re2_and_python_agree() -> None:
-    real = pytest.importorskip("re2", reason="google-re2 is an extra")
-    for pattern in HARD:
-        for text in ("", "a", "aab", "ab c", "a@b.c", "1,2", "a.b", "abcd e"):
-            assert bool(real.search(pattern, text)) is found(pattern, text), (pattern, text)
 
 
 def test_matching_does_not_import_re2_for_simple_patterns() -> None:

@@ -85,7 +85,7 @@ def test_a_single_expression_keeps_its_type(env, roots, context):
 
 def test_values_are_written_as_people_read_them(env, roots, context):
     text = checked("{action.tool} {action.args.amount} {action.tags} {now} {null} {true} {b'a'} {duration('90s')}", env)
-    assert text.render(roots, context) == 'pay 120.0 ["charge"] 2026-08-01T12:00:00Z null true b"a" 90s'
+    assert text.render(roots, context) == 'pay 120 ["charge"] 2026-08-01T12:00:00Z null true b"a" 90s'
 
 
 def test_what_cannot_be_told_is_a_question_mark(env, roots, context):
