@@ -14,6 +14,7 @@ nox.options.reuse_existing_virtualenvs = True
 PROJECT = nox.project.load_toml("pyproject.toml")
 GROUPS = PROJECT["dependency-groups"]
 CEL_SPEC = "@bufbuild/cel-spec@0.4.0"
+FAST = "not slow and not conformance and not benchmark"
 COVERED = (
     "ledgercli/cel/*,ledgercli/paths.py,ledgercli/wide.py,ledgercli/state.py,ledgercli/history.py,"
     "ledgercli/documents.py,ledgercli/yaml_reader.py,ledgercli/toolset.py,ledgercli/policy.py,ledgercli/vocabulary.py,"
@@ -33,13 +34,17 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The fast tests, with branch coverage of what decides and records."""
+    """The fast tests, on all processors."""
     session.install("-e", ".", *GROUPS["test"])
-    session.run("coverage", "erase")
-    session.run(
-        "coverage", "run", "-m", "pytest", "-m", "not slow and not conformance and not benchmark", *session.posargs
-    )
-    session.run("coverage", "combine", "-q")
+    session.run("pytest", "-n", "auto", "--dist", "worksteal", "-m", FAST, *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Branch coverage of what decides and records, by the fast tests."""
+    session.install("-e", ".", *GROUPS["test"])
+    measured = ("-m", FAST, "--cov", "--cov-branch", "--cov-report=")
+    session.run("pytest", "-q", "-n", "auto", "--dist", "worksteal", *measured, *session.posargs)
     session.run("coverage", "report", "--skip-covered", "--fail-under=95", f"--include={COVERED}")
 
 

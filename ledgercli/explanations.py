@@ -72,6 +72,7 @@ _OWN: Final[Mapping[str, str]] = {
     "unreadable-file": "The file that is named here cannot be read, or is of another kind than belongs here.",
     # cases
     "duplicate-case": "Two cases have one name, and a report could not tell them apart.",
+    "not-a-step": "A recorded step is written LEDGER@STEP, such as runs/0412.ledger.jsonl@9.",
     # codes of two modules
     "duplicate-key": "A key stands twice in one map, in the file or in an expression; one of the two would silently be "
     "lost.",

@@ -43,6 +43,8 @@ def _last(moment: Moment, tool: str) -> tuple[Mapping[str, Any], Any]:
 
 
 def _source(moment: Moment, path: tuple[str | int, ...]) -> dict[str, Any]:
+    if not isinstance(path, tuple):  # what is not checked strictly may pass anything
+        raise cel.EvalError("source() takes a path such as state.facts.x")
     there = path[0] == "state" and paths.get(moment.state.tree, path[1:]) is not paths.ABSENT
     origin = moment.state.origin(path[1:]) if there else None
     if origin is None:

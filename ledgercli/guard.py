@@ -135,7 +135,7 @@ class Guard:
         self._approvals: list[_Approval] = []
         self._closed = False
         self.run = new_run_id()
-        self._redactor = Redactor(rulebook.toolset.file.redact)
+        self._redactor = Redactor(rulebook.toolset.file.redact, rulebook.toolset.document.source.text)
         self._ledger: Ledger | None = None
         opening = self._opening(engine, shadow, reference)
         if ledger is not None:
@@ -171,7 +171,7 @@ class Guard:
 
     def shown(self, value: Any) -> Any:
         """Return a value of the state as it may be shown: what `redact:` names is masked, as in the ledger."""
-        return self._redactor.shown(value)
+        return self._redactor.hidden(value)
 
     # ---- the two calls
 
@@ -513,17 +513,18 @@ def _left(pending: _Pending) -> Outcome:
     return "unknown" if pending.write else "cancelled"
 
 
-def _kept(tool: str, args: Mapping[str, Any], call_id: str | None, step: int) -> tuple[Proposal, Verdict | None]:
+def _kept(tool: str, args: Any, call_id: str | None, step: int) -> tuple[Proposal, Verdict | None]:
     """Return a proposal as lines hold it; arguments that no line can hold are refused, and are left out."""
     tool, call_id = _clean(tool), None if call_id is None else _clean(call_id)
     try:
-        if not isinstance(args, Mapping):
-            raise LedgerLimitError((), f"they are no map but {type(args).__name__}")
-        return Proposal(tool, _own(args), call_id), None
+        if isinstance(args, Mapping):
+            return Proposal(tool, _own(args), call_id), None
+        why = f"they are no map but {type(args).__name__}"
     except LedgerLimitError as error:
-        reason = f"The arguments cannot be kept: {error.message[:_LONGEST]}."
-        finding = Finding(BAD_ARGUMENTS, "deny", reason)
-        return Proposal(tool, {}, call_id), Verdict("deny", 0, {}, step=step, failed=(finding,), reason=reason)
+        why = error.message[:_LONGEST]
+    reason = f"The arguments cannot be kept: {why}."
+    finding = Finding(BAD_ARGUMENTS, "deny", reason)
+    return Proposal(tool, {}, call_id), Verdict("deny", 0, {}, step=step, failed=(finding,), reason=reason)
 
 
 def _clean(text: str) -> str:

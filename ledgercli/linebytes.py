@@ -84,7 +84,7 @@ def check(value: Any, path: paths.Path, *, depth: int) -> None:
     try:
         data = orjson.dumps(value, paths.plain, _WRITE)
     except TypeError:
-        data = b"null"
+        raise LedgerLimitError(*(beyond(value, path, depth) or (path, "is no JSON value"))) from None
     if _suspicious(data, depth) or _has_nan(value, data):
         found = beyond(value, path, depth)
         if found:

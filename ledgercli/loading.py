@@ -105,15 +105,29 @@ class Loader:
         """Read packs and those that they include, each once, an included one before the one that includes it."""
         packs: dict[str, Pack] = {}
         for number, name in enumerate(names):
-            self._include(document, (*place, number), name, folder, packs, ())
+            pack = self.named(document, (*place, number), name, self.pack, folder)
+            if pack is not None:
+                self._take(document, (*place, number), pack, packs)
         return list(packs.values())
 
-    def _include(  # noqa: PLR0913 - where it is named, what is known so far
-        self, document: Document, place: Place, name: str, folder: Path, packs: dict[str, Pack], above: tuple[str, ...]
+    def given(self, packs: Iterable[str | Path | Pack]) -> list[Pack]:
+        """Read packs that no file names, and those that they include.
+
+        Raises:
+            LedgerCliError: one of them cannot be read.
+
+        """
+        taken: dict[str, Pack] = {}
+        for one in packs:
+            pack = one if isinstance(one, Pack) else self.pack(located(str(one), Path()))
+            if pack is not None:
+                self._take(pack.document, ("pack",), pack, taken)
+        return list(taken.values())
+
+    def _take(
+        self, document: Document, place: Place, pack: Pack, packs: dict[str, Pack], above: tuple[str, ...] = ()
     ) -> None:
-        pack = self.named(document, place, name, self.pack, folder)
-        if pack is None:
-            return
+        """Take in a pack that a place of a file names, behind those that it includes."""
         file = pack.document.source.name
         if file in above:
             cycle = " -> ".join([*above[above.index(file) :], file])
@@ -125,9 +139,11 @@ class Loader:
                 message = f"two packs are named {pack.name}: {known.document.source.name} and {file}"
                 self.problems.append(document.problem(place, "duplicate-pack", message))
             return
-        inner = folder_of(file) if not name.startswith(SHIPPED) else shipped_folder()
-        for number, below in enumerate(pack.file.include):
-            self._include(pack.document, ("include", number), below, inner, packs, (*above, file))
+        for number, name in enumerate(pack.file.include):
+            inside: Place = ("include", number)
+            included = self.named(pack.document, inside, name, self.pack, folder_of(file))
+            if included is not None:
+                self._take(pack.document, inside, included, packs, (*above, file))
         packs[pack.name] = pack
         self._defaults(pack, packs)
 
@@ -176,16 +192,13 @@ class Loader:
         replaced: list[str] = []
         added: list[str] = []
         for name in names:
-            new: dict[str, Pack] = {}
-            pack = self.pack(located(name, Path()))
-            if pack is None:
-                continue
-            self._include(pack.document, ("pack",), name, Path(), new, ())
-            for one in new.values():
+            for one in self.given([name]):
                 if one.name in result and result[one.name].digest == one.digest:
                     continue
                 (replaced if one.name in result else added).append(one.name)
                 result[one.name] = one
+        for name in (*replaced, *added):
+            self._defaults(result[name], result)
         return list(result.values()), replaced, added
 
 
@@ -272,8 +285,7 @@ def load_packs(names: Sequence[str | Path | Pack]) -> list[Pack]:
 
     """
     loader = Loader()
-    ready = [name for name in names if isinstance(name, Pack)]
-    packs, _, _ = loader.replaced(ready, [str(name) for name in names if not isinstance(name, Pack)])
+    packs = loader.given(names)
     refuse(loader.problems)
     return packs
 

@@ -5,6 +5,7 @@
 Invariants:
 * Whatever ends a run, its ledger is closed with a status: a crash of the engine, Ctrl-C, a limit, an approval that is
   waited for.
+* Ctrl-C never falls between a line and what is noted of it.
 * Only a call that the guard lets through is run; what ran is always recorded.
 """
 
@@ -12,10 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
 from ledgercli import cel
 from ledgercli.decision import Engine, Recorded, Said
@@ -24,6 +27,8 @@ from ledgercli.guard import Guard
 from ledgercli.records import Proposal, Result, Status, Verdict
 from ledgercli.responder import Responder
 
+P = ParamSpec("P")
+T = TypeVar("T")
 MAX_STEPS, MAX_DENIALS = 100, 5  # where nothing is said
 
 #: How a run may end, and what its exit code then is.
@@ -74,6 +79,50 @@ class Ended:
         return EXIT_OF[self.status]
 
 
+class CtrlC:
+    """Holds Ctrl-C back while a line is written and noted, so that the books never say less or more than the file.
+
+    A second one is not held back. Outside the main thread, or where somebody else handles it, this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._held = self._came = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        mine = threading.current_thread() is threading.main_thread()
+        if mine and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._on)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if self._came and kind is None:
+            raise KeyboardInterrupt
+
+    def _on(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._held or self._came:
+            raise KeyboardInterrupt
+        self._came = True
+
+    def hold(self) -> None:
+        """Let it wait from now on."""
+        self._held = True
+
+    def heed(self) -> None:
+        """Let it wait no longer.
+
+        Raises:
+            KeyboardInterrupt: it came meanwhile.
+
+        """
+        self._held = False
+        if self._came:
+            self._came = False
+            raise KeyboardInterrupt
+
+
 @dataclass(slots=True)
 class Loop:
     """One run.
@@ -85,6 +134,7 @@ class Loop:
         responder: makes the answer.
         approver: asks whoever may approve.
         clock: tells the time for the engine and the answer.
+        ctrl_c: holds Ctrl-C back while the guard writes.
 
     """
 
@@ -94,6 +144,7 @@ class Loop:
     responder: Responder
     clock: Callable[[], cel.Timestamp]
     approver: Approver = lambda _proposal, _verdict: None
+    ctrl_c: CtrlC = field(default_factory=CtrlC)
     _started: float = 0.0
     _denials: int = 0
     _first_denial: int | None = None
@@ -104,22 +155,24 @@ class Loop:
         try:
             ended = self._ended()
         except BaseException as error:
+            self.ctrl_c.hold()
             with contextlib.suppress(LedgerCliError):  # the ledger may be what failed
                 self.guard.close("error", error=f"{type(error).__name__}: {error}")
             raise
-        with _undisturbed():
-            self.guard.close(
-                ended.status,
-                ended.answer,
-                limit=ended.limit,
-                error=ended.error,
-                counterfactual_from=ended.counterfactual_from,
-            )
+        self.ctrl_c.hold()
+        self.guard.close(
+            ended.status,
+            ended.answer,
+            limit=ended.limit,
+            error=ended.error,
+            counterfactual_from=ended.counterfactual_from,
+        )
         return ended
 
     def _ended(self) -> Ended:
         """Take steps until the end; what an interruption leaves unrecorded, closing the books records."""
         try:
+            self.ctrl_c.heed()
             return self._answered(self._steps())
         except KeyboardInterrupt:
             return self._answered(Ended("interrupted"))
@@ -136,7 +189,7 @@ class Loop:
             if proposal is None:
                 return self._nothing_left()
             if isinstance(proposal, Said):
-                guard.said(proposal.text)
+                self._written(guard.said, proposal.text)
                 continue
             if self._repeated(proposal):
                 return Ended("limit", limit="max_repeats")
@@ -145,22 +198,32 @@ class Loop:
                 return waiting
 
     def _step(self, proposal: Proposal) -> Ended | None:
-        verdict = self.guard.check(proposal.tool, proposal.args, call_id=proposal.call_id)
+        verdict = self._check(proposal)
         if verdict.effect == "require_approval" and not verdict.runs and not self._recording:
             answer = self.approver(proposal, verdict)
             if answer is None:
                 return Ended("awaiting_approval")
             yes, by = answer
-            self.guard.approve(verdict.step, yes=yes, by=by)
-            verdict = self.guard.check(proposal.tool, proposal.args, call_id=proposal.call_id)
+            self._written(self.guard.approve, verdict.step, yes=yes, by=by)
+            verdict = self._check(proposal)
         if not verdict.runs:
             self._denials += 1
             self._first_denial = self._first_denial or verdict.step
             return None
         self._denials = 0
         result = self.runner.run(proposal)
-        self.guard.record(verdict, result, outcome="unknown" if result is None else None)
+        self._written(self.guard.record, verdict, result, outcome="unknown" if result is None else None)
         return None
+
+    def _check(self, proposal: Proposal) -> Verdict:
+        return self._written(self.guard.check, proposal.tool, proposal.args, call_id=proposal.call_id)
+
+    def _written(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call the guard; Ctrl-C waits until all is written."""
+        self.ctrl_c.hold()
+        value = call(*args, **kwargs)
+        self.ctrl_c.heed()
+        return value
 
     @property
     def _recording(self) -> bool:
@@ -211,13 +274,3 @@ def _limit(limits: Mapping[str, Any], name: str, default: float | None = None) -
     if limit is None or (isinstance(limit, (int, float)) and not isinstance(limit, bool)):
         return limit
     raise EngineError(f"the limit {name} is no number: {limit!r}")
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Keep Ctrl-C waiting: a ledger that is being closed is closed."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

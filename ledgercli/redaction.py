@@ -15,10 +15,12 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ledgercli import paths
 from ledgercli.records import Line
 
 KEY_VARIABLE = "LEDGER_REDACT_KEY"
@@ -35,15 +37,17 @@ class Redactor:
 
     Arguments:
         rules: `TOOL.args.x` or `TOOL.data.y`, deeper keys after further dots.
+        public: the toolset's text, which stands in the ledger: a word of it is no secret as a key.
 
     """
 
-    def __init__(self, rules: Iterable[str]) -> None:
+    def __init__(self, rules: Iterable[str], public: str = "") -> None:
         self._rules: dict[tuple[str, str], list[list[str]]] = {}
         for rule in rules:
             tool, part, *keys = rule.split(".")
             self._rules.setdefault((tool, part), []).append(keys)
         self.active = bool(self._rules)
+        self._public = frozenset(re.findall(r"\w+", public)) if self.active else frozenset()
         self._key = os.environ.get(KEY_VARIABLE, "").encode() or secrets.token_bytes(32)
         self._masks: dict[str, dict[str, str]] = {}  # secret, as text → what stands in its place
         self._quotes: dict[str, str] = {}  # secret, as a text may quote it → what stands there, longest first
@@ -64,7 +68,7 @@ class Redactor:
     def hidden(self, value: Any) -> Any:
         """Return a value with every secret that is known masked."""
         if isinstance(value, Mapping):
-            return {self._inside(key): self.hidden(item) for key, item in value.items()}
+            return {self._name(key): self.hidden(item) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [self.hidden(item) for item in value]
         if value is None or isinstance(value, bool):
@@ -81,10 +85,12 @@ class Redactor:
         if key == "verdict" and value is not None:
             return self._verdict(value)
         if key == "state_diff":
-            return {self._inside(path): item if path == "status" else self.hidden(item) for path, item in value.items()}
+            return {self._path(path): item if path == "status" else self.hidden(item) for path, item in value.items()}
+        if key == "state_unset":
+            return [self._path(path) for path in value]
         if key == "result" and value is not None:
             return {name: self.hidden(item) for name, item in value.items()}
-        return self.hidden(value) if key in ("answer", "error", "problems", "state_unset") else value
+        return self.hidden(value) if key in ("answer", "error", "problems") else value
 
     def _verdict(self, said: Mapping[str, Any]) -> dict[str, Any]:
         made = {**said, "reads": self.hidden(said["reads"])}
@@ -126,6 +132,14 @@ class Redactor:
             if len(text) >= _SHORTEST:
                 for spelled in {text, json.dumps(text, ensure_ascii=False)[1:-1]}:  # so a path or a call quotes it
                     self._quotes[spelled] = f"[{MASK} {digest[:_DIGITS]}]"
+
+    def _path(self, text: str) -> str:
+        """Mask the keys of a path, which stays one."""
+        root, *keys = paths.parse(text)
+        return paths.text((root, *(self._name(str(key)) for key in keys)))
+
+    def _name(self, key: str) -> str:
+        return key if key in self._public else self._inside(key)
 
     def _inside(self, text: str) -> str:
         for secret, shown in self._quotes.items():

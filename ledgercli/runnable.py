@@ -45,7 +45,7 @@ def check_toolset(vocabulary: Vocabulary, toolset: Toolset) -> None:
 
 def _check_python(vocabulary: Vocabulary, toolset: Toolset, place: Place, target: str) -> None:
     where, colon, function = target.rpartition(":")
-    if not colon or not function:
+    if not where or not colon or not function:
         note = "write file.py:function, or package.module:function"
         vocabulary.problem(toolset.document, place, "not-a-function", f"{target} names no function", notes=(note,))
         return
@@ -55,9 +55,9 @@ def _check_python(vocabulary: Vocabulary, toolset: Toolset, place: Place, target
     try:
         defined = functions_of(file)
     except OSError:
-        vocabulary.problem(toolset.document, place, "no-file", f"no file {file}", length=len(where))
+        vocabulary.problem(toolset.document, place, "no-file", f"no file {file}")
     except (SyntaxError, ValueError) as error:
-        vocabulary.problem(toolset.document, place, "not-python", f"{file} is no Python: {error}", length=len(where))
+        vocabulary.problem(toolset.document, place, "not-python", f"{file} is no Python: {error}")
     else:
         if function not in defined:
             vocabulary.unknown(toolset.document, place, "python-function", function, defined, start=len(where) + 1)

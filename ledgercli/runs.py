@@ -23,7 +23,7 @@ from ledgercli.errors import ExitCode, LedgerCliError, OutputExistsError
 from ledgercli.executor import Executor, Person, Replies
 from ledgercli.guard import Guard, present
 from ledgercli.loading import load_scenario, refuse
-from ledgercli.loop import Approver, Ended, Loop, Runner
+from ledgercli.loop import Approver, CtrlC, Ended, Loop, Runner
 from ledgercli.recordings import read
 from ledgercli.records import Line
 from ledgercli.responder import Responder
@@ -116,20 +116,22 @@ class Job:
         runner: Runner = (
             self.engine if isinstance(self.engine, Recorded) else Executor(self.book.toolset, Replies(replies, person))
         )
-        self.guard = Guard(
-            rulebook=self.book,
-            state=self.state,
-            ledger=self.ledger,
-            shadow=self.options.shadow,
-            recorded=isinstance(self.engine, Recorded),
-            clock=self.clock,
-            engine=self.engine_line(),
-            sync=self.options.sync,
-            reference=self.options.reference,
-            on_line=on_line,
-        )
         responder = Responder(self.scenario, self.book.vocabulary)
-        return Loop(self.guard, self.engine, runner, responder, self.clock, approver).run()
+        with CtrlC() as ctrl_c:
+            ctrl_c.hold()  # until the loop can close what is opened here
+            self.guard = Guard(
+                rulebook=self.book,
+                state=self.state,
+                ledger=self.ledger,
+                shadow=self.options.shadow,
+                recorded=isinstance(self.engine, Recorded),
+                clock=self.clock,
+                engine=self.engine_line(),
+                sync=self.options.sync,
+                reference=self.options.reference,
+                on_line=on_line,
+            )
+            return Loop(self.guard, self.engine, runner, responder, self.clock, approver, ctrl_c).run()
 
     def unmet(self, ended: Ended) -> list[tuple[str, Any, Any]]:
         """Return what the scenario's `expect` wants and the run has not: path, wanted, got."""
@@ -241,7 +243,7 @@ def _setting(text: str, book: Rulebook) -> tuple[str, Any]:
             f"--set {text}: a fact, constraint or flag is set as facts.x=VALUE", fix="--set facts.user_role=guest"
         )
     name = str(paths.parse(path)[1])
-    known = book.vocabulary.names(part)
+    known = book.vocabulary.names(part).union(LIMITS if part == "constraints" else ())
     if name not in known:
         near = cel.nearest(name, known)
         also = f"; there is {' or '.join(near)}" if near else ""

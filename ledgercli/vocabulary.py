@@ -500,9 +500,13 @@ class Vocabulary:
         """Report a problem of an expression at its place in the file."""
         label: Any = problem.source.label  # every Source made here carries a document, a place and whether it is a key
         document, place, key = label
-        notes = [problem.hint] if problem.hint else []
-        if problem.suggestions and not (problem.hint or "").startswith("did you mean"):
-            notes.insert(0, "did you mean " + " or ".join(problem.suggestions) + "?")
+        hint = problem.hint or ""
+        notes = [hint] if hint else []
+        if problem.suggestions:
+            nearest, near = (
+                f"did you mean {names}?" for names in (problem.suggestions[0], " or ".join(problem.suggestions))
+            )
+            notes = [near + hint.removeprefix(nearest)] if hint.startswith(nearest) else [near, *notes]
         self._add(
             document.problem_at(
                 place,

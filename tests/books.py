@@ -9,10 +9,13 @@ from textwrap import dedent
 from typing import Any
 
 from ledgercli import cel, paths
+from ledgercli.executor import Person
 from ledgercli.guard import Guard
 from ledgercli.history import History
+from ledgercli.loop import Approver, Ended
 from ledgercli.records import Proposal, Verdict
 from ledgercli.rulebook import Rulebook
+from ledgercli.runs import Job, Options, prepare
 from ledgercli.state import State
 from ledgercli.verify import verify
 
@@ -119,3 +122,20 @@ def write(folder: Path, **files: str) -> dict[str, Path]:
         made[name] = folder / f"{name}.yaml"
         made[name].write_text(dedent(text).lstrip())
     return made
+
+
+def scenario(folder: Path, text: str, tools: str, *packs: str) -> Path:
+    """Write a scenario with its toolset `t.tools.yaml` and packs `p0.yaml`, `p1.yaml`, …"""
+    write(folder, s=text, **{f"p{number}": pack for number, pack in enumerate(packs)})
+    (folder / "t.tools.yaml").write_text(dedent(tools).lstrip())
+    return folder / "s.yaml"
+
+
+def carry_out(
+    file: Path, out: Path, *, approver: Approver = lambda _p, _v: None, person: Person | None = None, **options: Any
+) -> tuple[Ended, Job, list[dict[str, Any]]]:
+    """Run a scenario; how it ended, its job, and the lines of its ledger, once that has been verified."""
+    [(_, jobs)] = prepare([str(file)], Options(out=str(out), sync="none", **options))
+    [job] = jobs
+    ended = job.run(person, approver, lambda _line: None)
+    return ended, job, kept(job.ledger)

@@ -81,7 +81,7 @@ def shaky(what):
     TRIES.append(what)
     return {"success": len(TRIES) > 1, "data": {"price": 7, "colours": []}}
 """,
-    "program.py": "print('{\"price\": 8, \"colours\": []}')\n",
+    "program.py": 'print(\'{"price": 8, "colours": []}\')\n',
     "scenario.yaml": """\
 scenario: s
 task: a
@@ -227,7 +227,9 @@ LONG = (_is("some.cases.yaml", "rules: [small]", "rules: [small], error: 50 is t
 
 KEYS: dict[str, Key] = {
     # ---- packs
-    "pack PackFile.pack": Key(_is("pack.yaml", "pack: p", "pack: q"), _is("pack.yaml", "pack: p", "pack: q"), (), QUIET),
+    "pack PackFile.pack": Key(
+        _is("pack.yaml", "pack: p", "pack: q"), _is("pack.yaml", "pack: p", "pack: q"), (), QUIET
+    ),
     "pack PackFile.description": Key(None, _top("description: Other words.")),
     "pack PackFile.version": Key(None, _top("version: 2")),
     "pack PackFile.include": Key(
@@ -265,7 +267,9 @@ KEYS: dict[str, Key] = {
         _declared("tags: [other]"),
         (*ALONE, _rule("condition: '!(\"charge\" in action.tags)'")),
     ),
-    "pack Declared.facts": Key(_declared("facts: {vip: bool?}"), _declared("facts: {other: bool?}"), (*ALONE, NEEDS_FACT)),
+    "pack Declared.facts": Key(
+        _declared("facts: {vip: bool?}"), _declared("facts: {other: bool?}"), (*ALONE, NEEDS_FACT)
+    ),
     "pack Declared.flags": Key(
         _declared("flags: [broke]"),
         _declared("flags: [other]"),
@@ -302,7 +306,13 @@ KEYS: dict[str, Key] = {
     "pack RuleModel.on_fail": Key(
         _is("pack.yaml", "on_fail: No.", "on_fail: Never."),
         _is("pack.yaml", "on_fail: No.", "on_fail: Never."),
-        (_is("pack.yaml", 'on_fail:\n      error: "{action.args.amount} is too much"\n      hint: Pay less.', "on_fail: No."),),
+        (
+            _is(
+                "pack.yaml",
+                'on_fail:\n      error: "{action.args.amount} is too much"\n      hint: Pay less.',
+                "on_fail: No.",
+            ),
+        ),
         QUIET,
     ),
     "pack RuleModel.examples": Key(_rule("examples: [1]"), _rule("examples: []")),
@@ -330,7 +340,8 @@ KEYS: dict[str, Key] = {
         _is("tools.yaml", "tools:\n", "redact: [look.data.weight]\ntools:\n"),
     ),
     "toolset ToolsetFile.tools": Key(
-        _is("tools.yaml", "  ask:\n", "  inquire:\n"), _is("tools.yaml", "tools:\n", "tools:\n  spare: {run: {user: {}}}\n")
+        _is("tools.yaml", "  ask:\n", "  inquire:\n"),
+        _is("tools.yaml", "tools:\n", "tools:\n  spare: {run: {user: {}}}\n"),
     ),
     "toolset Tool.description": Key(None, _tool("pay", "description: Takes money.")),
     "toolset Tool.access": Key(
@@ -368,8 +379,10 @@ KEYS: dict[str, Key] = {
     "toolset Tool.on_failure": Key(
         _is("tools.yaml", _LOST, ""), _is("tools.yaml", "{flags.lost: true}", "{flags.lost: '!false'}"), LOOKS_FAIL
     ),
-    "toolset Block.when": Key(_look_says("when: false\n      set: {facts.price: result.data.price}"),
-                              _look_says("when: true\n      set: {facts.price: result.data.price}")),
+    "toolset Block.when": Key(
+        _look_says("when: false\n      set: {facts.price: result.data.price}"),
+        _look_says("when: true\n      set: {facts.price: result.data.price}"),
+    ),
     "toolset Block.each": Key(
         _is("tools.yaml", "each: result.data.colours", "each: result.data.colours.filter(c, c == 'red')"),
         _is("tools.yaml", "each: result.data.colours", "each: result.data.colours.filter(c, true)"),
@@ -388,7 +401,8 @@ KEYS: dict[str, Key] = {
         _is("tools.yaml", _PAID, _PAID + "\n      - {when: false, finish: failed}"),
     ),
     "toolset Canned.args": Key(
-        _is("tools.yaml", "[{args: {what: a}", "[{args: {what: b}"), _is("tools.yaml", "[{args: {what: a}", "[{args: {}")
+        _is("tools.yaml", "[{args: {what: a}", "[{args: {what: b}"),
+        _is("tools.yaml", "[{args: {what: a}", "[{args: {}"),
     ),
     "toolset Canned.result": Key(
         _is("tools.yaml", "result: {price: 7", "result: {price: 6"),
@@ -424,7 +438,9 @@ KEYS: dict[str, Key] = {
         _is("tools.yaml", "PORT/{action.args.what}", "PORT/other"), _is("tools.yaml", "PORT/{", 'PORT/{""}{'), GET
     ),
     "toolset Http.method": Key(
-        _is("tools.yaml", "method: GET", "method: PUT"), _is("tools.yaml", ", method: POST", ""), GET,
+        _is("tools.yaml", "method: GET", "method: PUT"),
+        _is("tools.yaml", ", method: POST", ""),
+        GET,
         (_is("tools.yaml", "method: GET", "method: POST"),),
     ),
     "toolset Http.headers": Key(
@@ -433,7 +449,9 @@ KEYS: dict[str, Key] = {
         GET,
     ),
     "toolset HeaderFromEnvironment.env": Key(
-        _is("tools.yaml", "env: KEYS_TEST", "env: KEYS_OTHER"), _is("tools.yaml", "env: KEYS_TEST", "env: KEYS_SAME"), GET
+        _is("tools.yaml", "env: KEYS_TEST", "env: KEYS_OTHER"),
+        _is("tools.yaml", "env: KEYS_TEST", "env: KEYS_SAME"),
+        GET,
     ),
     "toolset HeaderFromEnvironment.prefix": Key(
         _is("tools.yaml", "env: KEYS_TEST", "env: KEYS_TEST, prefix: 'Bearer '"),
@@ -470,9 +488,7 @@ KEYS: dict[str, Key] = {
     "scenario ScenarioFile.flags": Key(
         _scenario("flags: {lost: true}"), _scenario("flags: {lost: false}"), (_rule("condition: '!state.flags.lost'"),)
     ),
-    "scenario ScenarioFile.goals": Key(
-        GOALS[0], _scenario("goals: [{name: never, done_when: false}]")
-    ),
+    "scenario ScenarioFile.goals": Key(GOALS[0], _scenario("goals: [{name: never, done_when: false}]")),
     "scenario ScenarioFile.replies": Key(
         _is("scenario.yaml", "[well]", "[badly]"), _is("scenario.yaml", "[well]", "[well, unheard]")
     ),
@@ -489,7 +505,8 @@ KEYS: dict[str, Key] = {
     ),
     "scenario ScenarioFile.expect": Key(_scenario("expect: {facts.paid: 7}"), _scenario("expect: {facts.paid: 5}")),
     "scenario Decide.script": Key(
-        _first("{when: state.step == 4, propose: {tool: ask}}"), _first("{when: state.step == 40, propose: {tool: ask}}")
+        _first("{when: state.step == 4, propose: {tool: ask}}"),
+        _first("{when: state.step == 40, propose: {tool: ask}}"),
     ),
     "scenario Decide.recording": Key(
         _is("scenario.yaml", "chat.json", "more.json"), _is("scenario.yaml", "chat.json", "./chat.json"), RECORDING
@@ -516,10 +533,12 @@ KEYS: dict[str, Key] = {
         NESTED,
     ),
     "scenario ScriptEntry.when": Key(
-        _is("scenario.yaml", "state.step == 1", "state.step == 7"), _is("scenario.yaml", "state.step == 1", "state.step < 2")
+        _is("scenario.yaml", "state.step == 1", "state.step == 7"),
+        _is("scenario.yaml", "state.step == 1", "state.step < 2"),
     ),
     "scenario ScriptEntry.propose": Key(
-        _is("scenario.yaml", "{tool: ask}", "{tool: finish}"), _is("scenario.yaml", "{tool: ask}", "{tool: ask, args: {}}")
+        _is("scenario.yaml", "{tool: ask}", "{tool: finish}"),
+        _is("scenario.yaml", "{tool: ask}", "{tool: ask, args: {}}"),
     ),
     "scenario Propose.tool": Key(
         _is("scenario.yaml", "tool: ask", "tool: finish"), _is("scenario.yaml", "tool: ask", "tool: \"{'ask'}\"")
@@ -531,7 +550,8 @@ KEYS: dict[str, Key] = {
     "cases CasesFile.cases": Key(None, _is("some.cases.yaml", "cases: c", "cases: d")),
     "cases CasesFile.description": Key(None, _cases("description: What it proves.")),
     "cases CasesFile.packs": Key(
-        _is("some.cases.yaml", "[pack.yaml]", "[other.yaml]"), _is("some.cases.yaml", "[pack.yaml]", "[pack.yaml, other.yaml]")
+        _is("some.cases.yaml", "[pack.yaml]", "[other.yaml]"),
+        _is("some.cases.yaml", "[pack.yaml]", "[pack.yaml, other.yaml]"),
     ),
     "cases CasesFile.toolset": Key(
         _is("some.cases.yaml", "tools.yaml", "missing.yaml"), _is("some.cases.yaml", "tools.yaml", "./tools.yaml")
@@ -544,10 +564,15 @@ KEYS: dict[str, Key] = {
     ),
     "cases CasesFile.tests": Key(
         _is("some.cases.yaml", "tests:\n", "tests:\n  - {name: little, propose: {tool: ask}, expect: allow}\n"),
-        _is("some.cases.yaml", "tests:\n", "tests:\n  - {name: a person is asked, propose: {tool: ask}, expect: allow}\n"),
+        _is(
+            "some.cases.yaml",
+            "tests:\n",
+            "tests:\n  - {name: a person is asked, propose: {tool: ask}, expect: allow}\n",
+        ),
     ),
     "cases CaseModel.name": Key(
-        _is("some.cases.yaml", "name: little", "name: too much"), _is("some.cases.yaml", "name: little", "name: not much")
+        _is("some.cases.yaml", "name: little", "name: too much"),
+        _is("some.cases.yaml", "name: little", "name: not much"),
     ),
     "cases CaseModel.state": Key(_case("state: {facts: {prise: 1}}"), _case("state: {facts: {price: 1}}")),
     "cases CaseModel.unset": Key(_case("unset: [facts.prise]"), _case("unset: [facts.price]")),
@@ -575,7 +600,9 @@ KEYS: dict[str, Key] = {
     "cases CaseModel.skip": Key(_case("skip: true"), _case("skip: later")),
     "cases StateModel.task": Key(_case("state: {task: 5}"), _case("state: {task: b}")),
     "cases StateModel.facts": Key(_case("state: {facts: {prise: 1}}"), _case("state: {facts: {price: 1}}")),
-    "cases StateModel.constraints": Key(_case("state: {constraints: {cap: 1}}"), _case("state: {constraints: {limit: 1}}")),
+    "cases StateModel.constraints": Key(
+        _case("state: {constraints: {cap: 1}}"), _case("state: {constraints: {limit: 1}}")
+    ),
     "cases StateModel.flags": Key(_case("state: {flags: {found: true}}"), _case("state: {flags: {lost: true}}")),
     "cases StateModel.goals": Key(_case("state: {goals: {g: done}}"), _case("state: {goals: {g: true}}")),
     "cases HistoryModel.tool": Key(
@@ -599,7 +626,8 @@ KEYS: dict[str, Key] = {
         _is("some.cases.yaml", "effect: deny", "effect: denied"), _is("some.cases.yaml", "effect: deny", "effect: warn")
     ),
     "cases ExpectModel.rules": Key(
-        _is("some.cases.yaml", "rules: [small]", "rules: [smal]"), _is("some.cases.yaml", "rules: [small]", "rules: [p/small]")
+        _is("some.cases.yaml", "rules: [small]", "rules: [smal]"),
+        _is("some.cases.yaml", "rules: [small]", "rules: [p/small]"),
     ),
     "cases ExpectModel.rules_include": Key(
         _is("some.cases.yaml", "rules: [small]", "rules_include: [smal]"),

@@ -142,9 +142,10 @@ def at_place(table: Mapping[str, str], kind: str, leaf: Leaf) -> str | None:
     steps = [kind, *map(str, leaf.place)]
     for pattern, what in table.items():
         wanted = pattern.removesuffix(":").split(" ")
-        if pattern.endswith(":") == leaf.is_key and len(wanted) == len(steps):
-            if all(mine in ("*", its) for mine, its in zip(wanted, steps, strict=True)):
-                return what
+        if pattern.endswith(":") != leaf.is_key or len(wanted) != len(steps):
+            continue
+        if all(mine in ("*", its) for mine, its in zip(wanted, steps, strict=True)):
+            return what
     return None
 
 
@@ -269,7 +270,7 @@ def _function(node: syntax.Call) -> InExpression:
     """The name of a function; with a dot in it (`math.greatest`) the whole of it counts."""
     receiver = node.args[0].end if node.method else node.start
     start = node.source.text.index(node.function, receiver)
-    return InExpression(start, start + len(node.function), node.start, "function")
+    return InExpression(start, start + len(node.function), start, "function")
 
 
 def _in_call(node: syntax.Call) -> Iterator[InExpression]:

@@ -38,7 +38,12 @@ SHOWN = {
     "cases CasesFile.description",
 }
 #: Maps and words that say everything by being there: the edit that changes nothing changes no data either.
-BARE = {"toolset UserRun.user", "toolset ConfirmRun.confirm", "scenario RecordingModel.format", "scenario GoalModel.name"}
+BARE = {
+    "toolset UserRun.user",
+    "toolset ConfirmRun.confirm",
+    "scenario RecordingModel.format",
+    "scenario GoalModel.name",
+}
 KINDS = ("pack", "toolset", "scenario", "cases")
 VERDICT = ("effect", "failed", "warned", "overridden", "shadowed", "reason", "hint")
 
@@ -67,7 +72,7 @@ class Echo(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST = do_PUT = _answer
+    do_GET = do_POST = do_PUT = _answer  # noqa: N815 - what http.server calls
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

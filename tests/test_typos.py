@@ -248,7 +248,9 @@ def _declared_words(all_of_it: Shipped) -> set[str]:
         str(step).casefold()
         for document in all_of_it.documents.values()
         for leaf in leaves(document, all_of_it.kinds[document.source.name])
-        for step in re.findall(r"\w+", str(leaf.place[-1] if leaf.is_key else leaf.mark.scalar and leaf.mark.scalar.value))
+        for step in re.findall(
+            r"\w+", str(leaf.place[-1] if leaf.is_key else leaf.mark.scalar and leaf.mark.scalar.value)
+        )
     }
 
 
@@ -413,7 +415,9 @@ def _uses_of(all_of_it: Shipped, declared: Declared, root: Root) -> list[Use]:
             return [use for use in uses if use.what == "define" and use.file == declared.file]
         case "rule":
             pack = all_of_it.loaded[declared.file][0].pack
-            return [use for use in uses if use.what == "rule" and use.word in (declared.word, f"{pack}/{declared.word}")]
+            return [
+                use for use in uses if use.what == "rule" and use.word in (declared.word, f"{pack}/{declared.word}")
+            ]
     assert declared.path is not None
     below_state = [use for use in uses if _like(declared.path, use.path)]
     given = [use for use in uses if use.what == declared.what and use.path is None and len(declared.path) == 3]

@@ -549,7 +549,8 @@ class _Checker:
         parts = node.args if receiver is None else (receiver, *node.args)
         args = tuple(self.any(part, scope) for part in parts)
         if not overloads:
-            return self._unknown(node, self._unknown_function(name, args, method=receiver is not None))
+            finding = self._unknown_function(name, args, method=receiver is not None)
+            return self._unknown(node, _at_name(node, receiver, finding))
         fitting = [one for one in overloads if _takes(one, args)]
         if not fitting:
             self._report(node, _wrong_arguments(name, overloads, args))
@@ -692,6 +693,13 @@ def _at_field(node: Select, finding: Finding | None) -> Finding | None:
     width = len(node.field)
     end = node.end if node.source.text[node.end - 1] != "`" else node.end - 1
     return finding._replace(place=Name(node.source, end - width, end, node.field))
+
+
+def _at_name(node: Call, receiver: Node | None, finding: Finding) -> Finding:
+    """The finding, placed on the name of the function."""
+    name = node.function.removeprefix(".")
+    start = node.source.text.find(name, node.start if receiver is None else receiver.end, node.end)
+    return finding if start < 0 else finding._replace(place=Name(node.source, start, start + len(name), name))
 
 
 def _position(operand: Node, key: Node) -> Finding | None:
