@@ -41,6 +41,7 @@ from ledgercli.errors import LedgerCliError
 from ledgercli.history import freeze
 from ledgercli.records import Proposal, Result
 from ledgercli.toolset import (
+    FINISH,
     CannedRun,
     CommandRun,
     ConfirmRun,
@@ -171,8 +172,10 @@ class Executor:
                     return failed("the arguments of the call to confirm are no map")
                 yes = self._person.confirm(str(args.get("tool", "")), asked)
                 return failed(_FAILED_TO_ANSWER) if yes is None else Result(success=True, data=yes, error=None)
+            case None if name == FINISH:
+                return Result(success=True)
             case None:
-                return Result(success=True, data=None, error=None)  # `finish`; a tool without `run` is refused at load
+                return failed(f"the toolset does not say how {name} runs")
 
     def _python(self, target: str, tool: Tool, args: Mapping[str, Any]) -> Result:
         try:

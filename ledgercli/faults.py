@@ -148,13 +148,18 @@ def _likeliest(errors: Sequence[_Error]) -> list[_Error]:
         candidates = [_likeliest(branch) for branch in branches.values()]
         fitting = [branch for branch in candidates if not any(_misfits(error, place) for error in branch)]
         if fitting:
-            best: list[_Error] = min(fitting, key=len)
+            best: list[_Error] = min(fitting, key=lambda branch: (_strange_keys(branch, place), len(branch)))
             chosen += best
         else:
             first = next(error for error in candidates[0] if _misfits(error, place))
             belongs = [text for branch in candidates for error in branch for text in error.belongs]
             chosen.append(replace(first, belongs=tuple(dict.fromkeys(belongs))))
     return chosen
+
+
+def _strange_keys(branch: Sequence[_Error], place: Place) -> int:
+    """Return how many keys of the map at `place` a branch does not know: whoever wrote them meant another branch."""
+    return sum(error.kind == "extra_forbidden" and error.place[:-1] == tuple(place) for error in branch)
 
 
 def _misfits(error: _Error, place: Place) -> bool:

@@ -102,9 +102,9 @@ class CtrlC:
             raise KeyboardInterrupt
 
     def _on(self, _number: int, _frame: FrameType | None) -> None:
-        if not self._held or self._came:
+        self._came = self._held and not self._came
+        if not self._came:
             raise KeyboardInterrupt
-        self._came = True
 
     def hold(self) -> None:
         """Let it wait from now on."""

@@ -503,10 +503,9 @@ class Vocabulary:
         hint = problem.hint or ""
         notes = [hint] if hint else []
         if problem.suggestions:
-            nearest, near = (
-                f"did you mean {names}?" for names in (problem.suggestions[0], " or ".join(problem.suggestions))
-            )
-            notes = [near + hint.removeprefix(nearest)] if hint.startswith(nearest) else [near, *notes]
+            near = f"did you mean {' or '.join(problem.suggestions)}?"
+            asked, _, rest = hint.partition("?")
+            notes = [near + rest] if asked.startswith("did you mean ") else [near, *notes]
         self._add(
             document.problem_at(
                 place,

@@ -162,6 +162,8 @@ def uses_in(document: Document, kind: str) -> Iterator[Plain]:
             word = str(last) if leaf.is_key else str(leaf.mark.scalar and leaf.mark.scalar.value)
             if "{" not in word:
                 yield Plain(place, leaf.is_key, 0, word, what)
+        elif kind == "toolset" and leaf.is_key and leaf.role == "name" and place[-2] == "set":
+            yield Plain(place, True, 0, str(last).partition(".")[0], "root of a path")
         elif kind == "toolset" and place[:1] == ("redact",) and leaf.mark.scalar and not leaf.is_key:
             tool, part, arg = leaf.mark.scalar.value.split(".")
             yield Plain(place, False, 0, tool, "tool")
@@ -236,7 +238,7 @@ def _names_at(node: cel.Node) -> Iterator[InExpression]:
         case syntax.Macro():
             inner = node.name
             start = node.source.text.index(inner, node.range.end if inner != "bind" else node.start)
-            yield InExpression(start, start + len(inner), node.start, "function")
+            yield InExpression(start, start + len(inner), start, "function")
         case syntax.Binary(operator="==" | "!=" | "in"):
             yield from _compared(node.left, node.right)
             yield from _compared(node.right, node.left)

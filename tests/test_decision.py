@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.books import NOW, scenario
 
 from ledgercli.decision import Recorded, Said, Script
 from ledgercli.errors import EngineError
@@ -15,6 +14,7 @@ from ledgercli.loading import load_scenario
 from ledgercli.recordings import Call, Recording, UserMessage
 from ledgercli.records import Proposal, Result
 from ledgercli.rulebook import Rulebook
+from tests.books import NOW, scenario
 
 TOOLS = """
     toolset: t
@@ -126,7 +126,9 @@ def recorded(*events: Any, asking: tuple[str, ...] = ()) -> Recorded:
 
 def test_a_recording_proposes_what_was_proposed_and_says_what_was_said(tmp_path: Path) -> None:
     _, book = script(tmp_path, "[]")
-    engine = recorded(Call("act", {"x": 1}, "one", True, "c1"), UserMessage("hello"), Call("act", {"x": 1}, "two", True, "c1"))
+    engine = recorded(
+        Call("act", {"x": 1}, "one", True, "c1"), UserMessage("hello"), Call("act", {"x": 1}, "two", True, "c1")
+    )
     state, history = book.initial_state(), History()
     first = engine.propose(state, history, NOW)
     assert first == Proposal("act", {"x": 1}, "c1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -14,13 +15,13 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.books import write
 
 from ledgercli import executor
 from ledgercli.errors import LedgerCliError
 from ledgercli.executor import Executor, Replies, is_yes, load_function, parse_output
 from ledgercli.loading import load_toolset
 from ledgercli.records import Proposal, Result
+from tests.books import write
 
 OPEN = "{a: {default: null}, b: {default: null}}"
 
@@ -28,7 +29,9 @@ OPEN = "{a: {default: null}, b: {default: null}}"
 def tools(folder: Path, name: str = "tools", **runs: str) -> Executor:
     """An executor of tools that are named with what their entries say."""
     entries = [f"  {tool}:\n    args: {OPEN}\n" + _indented(entry) for tool, entry in runs.items()]
-    return Executor(load_toolset(write(folder, **{name: f"toolset: {name}\ntools:\n" + "".join(entries)})[name]), Replies())
+    return Executor(
+        load_toolset(write(folder, **{name: f"toolset: {name}\ntools:\n" + "".join(entries)})[name]), Replies()
+    )
 
 
 def _indented(entry: str) -> str:
@@ -166,7 +169,9 @@ def test_two_toolsets_may_each_have_a_file_of_the_same_name(tmp_path: Path) -> N
 
 
 def test_a_file_is_imported_once_for_all_its_functions(tmp_path: Path) -> None:
-    (tmp_path / "code.py").write_text("n = []\ndef act(a, b):\n    n.append(1)\n    return len(n)\ndef more(a, b): return act(a, b)\n")
+    (tmp_path / "code.py").write_text(
+        "n = []\ndef act(a, b):\n    n.append(1)\n    return len(n)\ndef more(a, b): return act(a, b)\n"
+    )
     both = tools(tmp_path, act="run: {python: 'code.py:act'}", more="run: {python: 'code.py:more'}")
     assert [run(both, "act").data, run(both, "more").data, run(both, "act").data] == [1, 2, 3]
 
@@ -271,6 +276,35 @@ def gone(pid: int) -> bool:
     return False
 
 
+def test_an_interruption_ends_the_program_too(tmp_path: Path) -> None:
+    slow = program(tmp_path, "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)")
+
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt() -> None:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            time.sleep(0.01)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        run(slow, "act")
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_program_that_leaves_its_output_to_another_has_a_time_limit_all_the_same(tmp_path: Path) -> None:
+    leaves = f"""
+        import subprocess, sys
+        child = subprocess.Popen([{sys.executable!r}, "-c", "import time; time.sleep(3)"], start_new_session=True)
+        print("started", flush=True)
+    """
+    started = time.monotonic()
+    result = run(program(tmp_path, leaves, "timeout: 0.8"), "act")
+    assert time.monotonic() - started < 2.5
+    assert result == Result(success=False, error="no answer within 0.8 s; whether it took effect is not known")
+
+
 def test_a_program_that_prints_too_much_is_a_failed_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "MAX_OUTPUT", 1000)
     result = run(program(tmp_path, "print('x' * 2000)"), "act")
@@ -348,7 +382,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST = do_PUT = do_DELETE = answer
+    do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - as the library calls them
 
     def log_message(self, *_: object) -> None:
         pass
@@ -370,7 +404,9 @@ def http(folder: Path, url: str, more: str = "", *, method: str = "GET", timeout
 
 
 def test_get_sends_arguments_in_the_query(tmp_path: Path, server: str) -> None:
-    assert run(http(tmp_path, f"{server}/ok"), "act", {"a": "x y&z=北", "b": [1]}) == Result(success=True, data={"n": 1})
+    assert run(http(tmp_path, f"{server}/ok"), "act", {"a": "x y&z=北", "b": [1]}) == Result(
+        success=True, data={"n": 1}
+    )
     method, path, headers, body = Handler.asked[-1]
     assert (method, path, body) == ("GET", "/ok?a=x+y%26z%3D%E5%8C%97&b=%5B1%5D", "")
     assert headers["Accept"] == "application/json"
@@ -394,8 +430,12 @@ def test_an_argument_in_the_url_is_encoded_and_not_sent_twice(tmp_path: Path, se
     assert Handler.asked[-1][1] == "/orders/..%2F%23W1%3Fx%3D1%26y%2F%C3%A9/x?b=q"
 
 
-def test_headers_come_from_the_file_or_the_environment(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = http(tmp_path, f"{server}/ok", ', headers: {X-Kind: test, Authorization: {env: SHOP_TOKEN, prefix: "Bearer "}}')
+def test_headers_come_from_the_file_or_the_environment(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = http(
+        tmp_path, f"{server}/ok", ', headers: {X-Kind: test, Authorization: {env: SHOP_TOKEN, prefix: "Bearer "}}'
+    )
     monkeypatch.delenv("SHOP_TOKEN", raising=False)
     asked = len(Handler.asked)
     assert run(mine, "act") == Result(success=False, error="the environment variable SHOP_TOKEN is not set")
@@ -406,7 +446,9 @@ def test_headers_come_from_the_file_or_the_environment(tmp_path: Path, server: s
     assert (headers["X-Kind"], headers["Authorization"]) == ("test", "Bearer s3cret")
 
 
-def test_a_header_that_no_request_can_hold_never_shows_its_value(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_header_that_no_request_can_hold_never_shows_its_value(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine = http(tmp_path, f"{server}/ok", ", headers: {Authorization: {env: SHOP_TOKEN}}")
     for value in ("s3cret\r\nX-Other: 1", "s3cret北"):
         monkeypatch.setenv("SHOP_TOKEN", value)
@@ -436,7 +478,9 @@ def test_an_answer_that_is_no_json_is_text(tmp_path: Path, server: str) -> None:
 
 def test_an_answer_that_is_too_long_is_a_failure(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "MAX_OUTPUT", 1000)
-    assert run(http(tmp_path, f"{server}/huge"), "act") == Result(success=False, error="the server sent more than 1,000 bytes")
+    assert run(http(tmp_path, f"{server}/huge"), "act") == Result(
+        success=False, error="the server sent more than 1,000 bytes"
+    )
 
 
 @pytest.mark.parametrize("path", ["silence", "drip"])
@@ -494,7 +538,9 @@ def test_the_first_canned_answer_whose_arguments_are_part_of_the_call_is_given(t
     assert run(mine, "act", {"a": True}) == Result(success=True, data="bool")
     assert run(mine, "act", {"a": 2}) == Result(success=True, data={"parsed": True})
     assert run(mine, "act", {"a": {"k": [1]}}) == Result(success=True, data="deep")
-    assert run(mine, "act", {"a": {"k": [True]}}) == Result(success=False, error="no canned result fits these arguments")
+    assert run(mine, "act", {"a": {"k": [True]}}) == Result(
+        success=False, error="no canned result fits these arguments"
+    )
     assert run(mine, "act", {"b": "x"}) == Result(success=False, error="no canned result fits these arguments")
 
 
@@ -551,6 +597,16 @@ def test_nobody_to_ask_is_a_failure(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_only_a_clear_yes_is_one(reply: str | bool, yes: bool) -> None:
     assert is_yes(reply) is yes
+
+
+def test_a_tool_that_nothing_runs_fails(tmp_path: Path) -> None:
+    result = run(tools(tmp_path, act="access: read"), "act")
+    assert result == Result(success=False, error="the toolset does not say how act runs")
+
+
+def test_a_call_to_confirm_whose_arguments_are_no_map_fails(tmp_path: Path) -> None:
+    result = run(people(tmp_path, Replies(["yes"])), "really", {"tool": "pay", "args": "all"})
+    assert result == Result(success=False, error="the arguments of the call to confirm are no map")
 
 
 def test_finish_runs_nothing(tmp_path: Path) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.books import NOW
 
 from ledgercli import cel
 from ledgercli.functions import LEDGER, Moment, functions
 from ledgercli.history import NEVER, History
 from ledgercli.state import Origin, State, initial
+from tests.books import NOW
 
 TOOLS = {"pay": ("amount", "to"), "look": ("id",)}
 STATE = cel.RecordType(
     "state",
     {
-        "facts": cel.Field(cel.RecordType("map", {"order": cel.Field(cel.DYN), "user": cel.Field(cel.DYN)}, noun="fact")),
+        "facts": cel.Field(
+            cel.RecordType("map", {"order": cel.Field(cel.DYN), "user": cel.Field(cel.DYN)}, noun="fact")
+        ),
         "ledger": cel.Field(LEDGER),
     },
 )
@@ -109,7 +111,11 @@ def test_a_tool_that_never_ran_was_never_that_long_ago() -> None:
         ("sum([1, 'a']) > 1.0", (), "sum takes a list of numbers"),
         ("sum([true]) > 1.0", (), "sum takes a list of numbers"),
         ("repeats(state.ledger, {'a': 1}) > 1", (), "a call is `action`, or a map with its tool and args"),
-        ("confirmed(state.ledger, {'tool': 'pay', 'args': 1})", (), "a call is `action`, or a map with its tool and args"),
+        (
+            "confirmed(state.ledger, {'tool': 'pay', 'args': 1})",
+            (),
+            "a call is `action`, or a map with its tool and args",
+        ),
     ],
 )
 def test_what_cannot_be_told_says_why(text: str, missing: tuple[str, ...], error: str | None) -> None:
@@ -142,7 +148,10 @@ def test_nobody_established_what_is_not_there(path: str) -> None:
         ("succeeded(state.ledger, 'pay', {'to': action.args.to})", {'succeeded("pay",{"to":"A-77"})': True}),
         ("repeats(state.ledger, action) < 3", {"repeats(action)": 1}),
         ("from_tool(action.args.to, 'look')", {'from_tool("A-77","look")': False}),
-        ("source(state.facts.order).tool == 'look'", {"source(state.facts.order)": {"tool": "look", "args": {"id": "W1"}, "step": 1}}),
+        (
+            "source(state.facts.order).tool == 'look'",
+            {"source(state.facts.order)": {"tool": "look", "args": {"id": "W1"}, "step": 1}},
+        ),
     ],
 )
 def test_a_question_stands_among_the_reads_with_its_answer(text: str, reads: dict[str, Any]) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.books import TOOLS, book, books_of, guard, kept, lines_of, replayed, write
 
 import ledgercli
 from ledgercli import BlockedError, Guard, LedgerCliError, Result, load_pack, load_toolset
 from ledgercli.errors import LedgerWriteError, OutputExistsError
 from ledgercli.records import Verdict
+from tests.books import TOOLS, book, books_of, guard, kept, lines_of, replayed, write
 
 NO_PAY = """
     pack: p
@@ -75,7 +75,11 @@ def test_a_guard_is_made_from_paths_or_from_what_they_hold(tmp_path: Path) -> No
     for packs, tools in (([pack], toolset), ([load_pack(pack)], load_toolset(toolset)), ([str(pack)], str(toolset))):
         made = Guard(packs, tools, {"facts": {"vip": True}, "task": "t", "constraints": {"n": 1}})
         assert made.check("pay", {"amount": 1}).reason == "No."
-        assert (made.state.facts["vip"], made.state.tree["task"], made.state.tree["constraints"]) == (True, "t", {"n": 1})
+        assert (made.state.facts["vip"], made.state.tree["task"], made.state.tree["constraints"]) == (
+            True,
+            "t",
+            {"n": 1},
+        )
 
 
 def test_a_guard_with_a_compiled_rulebook_takes_the_parts_of_a_state_too(tmp_path: Path) -> None:
@@ -190,7 +194,9 @@ def test_what_was_not_recorded_is_unknown_for_writes_and_cancelled_for_reads(tmp
 
 
 @pytest.mark.parametrize(("outcome", "calls"), [("cancelled", 0), ("unknown", 1)])
-def test_an_outcome_without_result_runs_no_transition_and_is_no_failure(tmp_path: Path, outcome: Any, calls: int) -> None:
+def test_an_outcome_without_result_runs_no_transition_and_is_no_failure(
+    tmp_path: Path, outcome: Any, calls: int
+) -> None:
     books = guard(book(tmp_path), ledger_of(tmp_path))
     books.record(books.check("pay", {"amount": 5}), outcome=outcome)
     assert "paid" not in books.state.facts
@@ -260,7 +266,7 @@ def test_arguments_and_first_facts_may_be_changed_afterwards_too(tmp_path: Path)
 
 def test_invoke_checks_runs_and_records(tmp_path: Path) -> None:
     books = guard(book(tmp_path), ledger_of(tmp_path))
-    assert books.invoke("look", {"id": "W1"}, lambda id: {"id": id}) == {"id": "W1"}
+    assert books.invoke("look", {"id": "W1"}, lambda **args: args) == {"id": "W1"}
     assert books.state.facts["orders"] == {"W1": {"id": "W1"}}
 
 
@@ -288,7 +294,9 @@ def test_an_exception_is_recorded_as_a_failure_and_goes_on(tmp_path: Path) -> No
     assert books.state.tree["flags"]["payment_failed"] is True
 
 
-@pytest.mark.parametrize(("tool", "args", "outcome"), [("pay", {"amount": 1}, "unknown"), ("look", {"id": "W1"}, "cancelled")])
+@pytest.mark.parametrize(
+    ("tool", "args", "outcome"), [("pay", {"amount": 1}, "unknown"), ("look", {"id": "W1"}, "cancelled")]
+)
 def test_an_interruption_leaves_a_write_unknown_and_a_read_cancelled(
     tmp_path: Path, tool: str, args: dict[str, Any], outcome: str
 ) -> None:
@@ -303,9 +311,9 @@ def test_an_interruption_leaves_a_write_unknown_and_a_read_cancelled(
 
 
 def test_the_asynchronous_door_is_the_same(tmp_path: Path) -> None:
-    async def looks(id: str) -> dict[str, str]:
+    async def looks(**args: str) -> dict[str, str]:
         await asyncio.sleep(0)
-        return {"id": id}
+        return args
 
     async def raises(**_: Any) -> None:
         raise ValueError("no")
@@ -322,7 +330,12 @@ def test_the_asynchronous_door_is_the_same(tmp_path: Path) -> None:
     books = guard(book(tmp_path), ledger_of(tmp_path))
     asyncio.run(run())
     books.close()
-    assert [line["outcome"] for line in kept(ledger_of(tmp_path)) if line["kind"] == "step"] == ["ok", "ok", "error", "denied"]
+    assert [line["outcome"] for line in kept(ledger_of(tmp_path)) if line["kind"] == "step"] == [
+        "ok",
+        "ok",
+        "error",
+        "denied",
+    ]
 
 
 def test_a_cancelled_task_leaves_a_write_unknown(tmp_path: Path) -> None:
@@ -355,7 +368,7 @@ def test_parallel_calls_are_told_apart_and_leave_one_whole_ledger(tmp_path: Path
             if number % 3 == 0:
                 assert not books.check("pay", {"amount": worker}).runs
             elif number % 3 == 1:
-                books.invoke("look", {"id": key}, lambda id: {"by": id})
+                books.invoke("look", {"id": key}, lambda **args: {"by": args["id"]})
             else:
                 verdict = books.check("stay", {"n": worker * 100 + number}, call_id="same")
                 books.record(verdict, {"n": worker * 100 + number})
@@ -413,7 +426,9 @@ def test_a_no_refuses_the_call_once(tmp_path: Path) -> None:
     assert story(kept(ledger_of(tmp_path)))[3] == ("step", 2, "denied")
 
 
-@pytest.mark.parametrize(("tool", "args"), [("pay", {"amount": 51}), ("pay", {"amount": 50, "note": "x"}), ("give", {"amount": 50})])
+@pytest.mark.parametrize(
+    ("tool", "args"), [("pay", {"amount": 51}), ("pay", {"amount": 50, "note": "x"}), ("give", {"amount": 50})]
+)
 def test_a_yes_is_for_exactly_that_call(tmp_path: Path, tool: str, args: dict[str, Any]) -> None:
     books = asking(tmp_path)
     books.approve(books.check("pay", {"amount": 50}).step, yes=True, by="mia")
@@ -569,7 +584,11 @@ def test_what_a_user_said_is_never_parsed(tmp_path: Path) -> None:
     books.close()
     lines = kept(ledger_of(tmp_path))
     assert lines[1]["result"] == {"success": True, "data": '{"success": false}'}
-    assert (lines[2]["verdict"], lines[2]["action"], lines[2]["result"]["data"]) == (None, {"tool": "user", "args": {}}, "[1, 2] for #W1")
+    assert (lines[2]["verdict"], lines[2]["action"], lines[2]["result"]["data"]) == (
+        None,
+        {"tool": "user", "args": {}},
+        "[1, 2] for #W1",
+    )
     assert books.history.from_user("#W1")
     assert books.history.from_user("success")
 
@@ -605,7 +624,11 @@ def test_a_guard_closes_itself_with_the_status_that_the_run_has(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("raised", "status", "error"),
-    [(None, "completed", None), (ValueError("x"), "error", "ValueError: x"), (KeyboardInterrupt(), "interrupted", "KeyboardInterrupt: ")],
+    [
+        (None, "completed", None),
+        (ValueError("x"), "error", "ValueError: x"),
+        (KeyboardInterrupt(), "interrupted", "KeyboardInterrupt: "),
+    ],
 )
 def test_leaving_a_guard_closes_the_ledger_however_it_is_left(
     tmp_path: Path, raised: BaseException | None, status: str, error: str | None

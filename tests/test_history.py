@@ -24,7 +24,7 @@ def same(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
-    return type(one) in (int, float) and type(other) in (int, float) and one == other or (
+    return (type(one) in (int, float) and type(other) in (int, float) and one == other) or (
         type(one) is type(other) and bool(one == other)
     )  # fmt: skip
 
@@ -36,7 +36,9 @@ class Reference:
     past: list[tuple[str, dict[str, Any], str, Any, int]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def calls(self, tool: str, args: Mapping[str, Any] | None = None) -> list[tuple[str, dict[str, Any], str, Any, int]]:
+    def calls(
+        self, tool: str, args: Mapping[str, Any] | None = None
+    ) -> list[tuple[str, dict[str, Any], str, Any, int]]:
         return [
             one
             for one in self.past
@@ -162,7 +164,9 @@ def test_arguments_are_the_same_by_the_equality_of_the_policy_language(earlier: 
 
 def test_a_sum_takes_numbers_of_successful_calls_only() -> None:
     history = History()
-    for step, (amount, outcome) in enumerate([(5, "ok"), (2.5, "ok"), (100, "error"), (7, "unknown"), ("9", "ok"), (True, "ok")]):
+    for step, (amount, outcome) in enumerate(
+        [(5, "ok"), (2.5, "ok"), (100, "error"), (7, "unknown"), ("9", "ok"), (True, "ok")]
+    ):
         history.executed("pay", {"amount": amount}, outcome, None, step=step)
     assert history.sum_args("pay", "amount") == 7.5
     assert isinstance(history.sum_args("pay", "amount"), float)
@@ -174,7 +178,11 @@ def test_an_unknown_outcome_is_an_execution_but_neither_success_nor_failure() ->
     history = History()
     history.executed("pay", {}, "error", "no", step=1)
     history.executed("pay", {}, "unknown", None, step=2)
-    assert (history.count_calls("pay"), history.count_failures("pay"), history.count_recent_failures("pay")) == (2, 1, 1)
+    assert (history.count_calls("pay"), history.count_failures("pay"), history.count_recent_failures("pay")) == (
+        2,
+        1,
+        1,
+    )
     assert not history.succeeded("pay")
     assert history.last("pay") == ({}, None)
     assert history.steps_since("pay", 5) == 3

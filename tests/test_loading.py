@@ -6,13 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.books import book, judge, scenario, write
 
 from ledgercli.errors import InvalidDocumentError, LedgerCliError, UnreadableInputError
-from ledgercli.loading import Loader, folder_of, load_pack, load_packs, load_scenario, load_toolset, located, refuse, shown
+from ledgercli.loading import (
+    Loader,
+    folder_of,
+    load_pack,
+    load_packs,
+    load_scenario,
+    load_toolset,
+    located,
+    refuse,
+    shown,
+)
 from ledgercli.rulebook import Rulebook
 from ledgercli.runnable import functions_of
 from ledgercli.sources import Problem, Source
+from tests.books import book, judge, scenario, write
 
 TOOLS = "toolset: t\ntools: {act: {args: {x: {default: null}}, on_success: {set: {facts.n: result.data}}}}\n"
 SCENARIO = "scenario: s\ntoolset: t.tools.yaml\ndecide: {script: []}\n"
@@ -69,10 +79,14 @@ def test_what_a_given_pack_includes_is_judged_too(tmp_path: Path) -> None:
         assert judge(rules_of, "act").reason == "No."
 
 
-def test_packs_that_include_each_other_are_a_problem_that_shows_the_circle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packs_that_include_each_other_are_a_problem_that_shows_the_circle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, a=pack("a", "b.yaml"), b=pack("b", "c.yaml"), c=pack("c", "b.yaml"))
-    assert ("cyclic-include", "these packs include each other: b.yaml -> c.yaml -> b.yaml") in found(lambda: load_packs(["a.yaml"]))
+    assert ("cyclic-include", "these packs include each other: b.yaml -> c.yaml -> b.yaml") in found(
+        lambda: load_packs(["a.yaml"])
+    )
 
 
 def test_a_pack_that_includes_itself_is_a_problem(tmp_path: Path) -> None:
@@ -125,12 +139,42 @@ def test_every_file_that_cannot_be_read_is_a_problem_where_it_is_named(tmp_path:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [(TOOLS, "is a toolset; a pack was asked for"), ("other: 1\n", "does not begin with `pack:`"), ("", "does not begin with `pack:`")],
+    [
+        (TOOLS, "is a toolset; a pack was asked for"),
+        ("other: 1\n", "does not begin with `pack:`"),
+        ("", "does not begin with `pack:`"),
+    ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(LedgerCliError) as caught:
         load_pack(write(tmp_path, a=text)["a"])
     assert why in caught.value.message
+
+
+def test_a_pack_that_is_no_text_is_a_problem_where_it_is_included(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_bytes(b"pack: b\n\xff\xfe: 1\n")
+    files = write(tmp_path, a=pack("a", "b.yaml"))
+    assert len(found(lambda: load_packs([files["a"]]))) == 1
+    assert len(found(lambda: load_pack(tmp_path / "b.yaml"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "more"),
+    [
+        ("[{name: r}]", ""),
+        ("[{name: r, check: 'true', grant: 'true'}]", "resolve: priority"),
+        ("[]", "vocabulary: {facts: {vip: boole}}"),
+        ("[]", "vocabulary: {tools: {pay: {amount: 'list(nummer)'}}}"),
+    ],
+)
+def test_a_rule_is_a_check_or_a_grant_and_a_type_is_one_that_there_is(tmp_path: Path, rules: str, more: str) -> None:
+    files = write(tmp_path, a=pack("a", rules=rules, more=more))
+    assert len(found(lambda: load_pack(files["a"]))) == 1
+
+
+def test_a_scenario_is_made_of_a_script_or_a_recording(tmp_path: Path) -> None:
+    file = scenario(tmp_path, SCENARIO.replace("{script: []}", "{}"), TOOLS)
+    assert len(found(lambda: load_scenario(str(file)))) == 1
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -162,7 +206,9 @@ def test_contents_may_stand_for_files() -> None:
     assert read.name == "mine"
 
 
-def test_paths_are_shown_from_the_current_folder_where_they_are_below_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_shown_from_the_current_folder_where_they_are_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert shown(tmp_path / "a" / "b.yaml") == "a/b.yaml"
     assert shown(Path("/elsewhere/b.yaml")) == "/elsewhere/b.yaml"
@@ -225,7 +271,9 @@ def test_what_a_toolset_names_must_be_there(tmp_path: Path, entry: str, code: st
 
 def test_functions_are_found_by_reading_alone(tmp_path: Path) -> None:
     file = tmp_path / "code.py"
-    file.write_text("raise SystemExit\nimport os.path, json as j\nfrom re import match\ndef a(): pass\nasync def b(): pass\nclass C: pass\nd = a\ne.f = 1\n")
+    file.write_text(
+        "raise SystemExit\nimport os.path, json as j\nfrom re import match\ndef a(): pass\nasync def b(): pass\nclass C: pass\nd = a\ne.f = 1\n"
+    )
     assert functions_of(file) == {"os", "j", "match", "a", "b", "C", "d"}
     tools = "toolset: t\ntools: {one: {run: {python: 'code.py:a'}}, two: {run: {python: 'code.py:d'}}, three: {run: {python: 'no.such.module:x'}}}\n"
     assert set(book(tmp_path, tools=tools).toolset.file.tools) == {"one", "two", "three"}

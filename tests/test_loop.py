@@ -7,18 +7,19 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.books import carry_out, kept, lines_of, scenario
 
 from ledgercli.errors import ExitCode, LedgerWriteError
 from ledgercli.loop import EXIT_OF, Ended
 from ledgercli.records import Proposal, Verdict
 from ledgercli.runs import Options, prepare
+from tests.books import carry_out, kept, lines_of, scenario
 
 TOOLS = """
     toolset: t
@@ -66,7 +67,11 @@ def always(x: str, tool: str = "act") -> str:
 def run(folder: Path, script: str, more: str = "", **options: Any) -> tuple[Ended, list[dict[str, Any]]]:
     ended, job, lines = carry_out(write(folder, script, more), folder / "run.ledger.jsonl", **options)
     assert lines[-1]["kind"] == "close"
-    assert (lines[-1]["status"], lines[-1].get("limit"), lines[-1].get("error")) == (ended.status, ended.limit, ended.error)
+    assert (lines[-1]["status"], lines[-1].get("limit"), lines[-1].get("error")) == (
+        ended.status,
+        ended.limit,
+        ended.error,
+    )
     assert lines[-1]["answer"] == ended.answer
     assert job.exit_code(ended) == ended.exit_code
     return ended, lines
@@ -94,7 +99,9 @@ def run(folder: Path, script: str, more: str = "", **options: Any) -> tuple[Ende
         (always("go"), "goals: [{name: g, done_when: state.facts.n == 'go'}]", Ended("completed"), 0),
     ],
 )  # fmt: skip
-def test_every_end_has_its_status_and_exit_code(tmp_path: Path, script: str, more: str, ended: Ended, code: int) -> None:
+def test_every_end_has_its_status_and_exit_code(
+    tmp_path: Path, script: str, more: str, ended: Ended, code: int
+) -> None:
     found, _ = run(tmp_path, script, more)
     assert found == ended
     assert found.exit_code == code
@@ -116,7 +123,9 @@ def test_every_status_has_an_exit_code() -> None:
 
 def test_denials_are_counted_in_a_row(tmp_path: Path) -> None:
     """A step that runs between them starts the count again; denied proposals are steps."""
-    script = "[{when: state.error == null, propose: {tool: act, args: {x: bad}}}, {propose: {tool: act, args: {x: go}}}]"
+    script = (
+        "[{when: state.error == null, propose: {tool: act, args: {x: bad}}}, {propose: {tool: act, args: {x: go}}}]"
+    )
     ended, lines = run(tmp_path, script, "constraints: {max_denials: 2, max_steps: 8}")
     assert (ended.limit, lines[-1]["steps"]) == ("max_steps", 8)
 
@@ -210,6 +219,66 @@ def test_an_interruption_while_a_tool_runs_is_recorded(tmp_path: Path) -> None:
     assert [(line["kind"], line.get("outcome")) for line in lines[1:]] == [("step", "cancelled"), ("close", None)]
 
 
+# ---- Ctrl-C, within this process
+
+
+def interrupted(folder: Path, when: Any, script: str = always("go"), **more: Any) -> list[dict[str, Any]]:
+    """A run in which `when` takes each line, and may interrupt."""
+    [(_, jobs)] = prepare([str(write(folder, script))], Options(out=str(folder / "run.ledger.jsonl"), sync="none"))
+    [job] = jobs
+    before = signal.getsignal(signal.SIGINT)
+    ended = job.run(None, lambda _p, _v: None, when)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert ended.status == more.get("status", "interrupted")
+    return kept(job.ledger)
+
+
+def ctrl_c(*, times: int = 1) -> None:
+    for _ in range(times):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize(("kind", "steps"), [("open", 0), ("intent", 1), ("step", 1)])
+def test_ctrl_c_while_a_line_is_written_waits_until_it_is_noted(tmp_path: Path, kind: str, steps: int) -> None:
+    lines = interrupted(tmp_path, lambda line: ctrl_c() if line["kind"] == kind else None)
+    assert lines[-1]["steps"] == steps
+    assert [line["outcome"] for line in lines if line["kind"] == "step"] == {
+        "open": [], "intent": ["unknown"], "step": ["ok"],
+    }[kind]  # fmt: skip
+
+
+def test_a_second_ctrl_c_waits_for_nothing(tmp_path: Path) -> None:
+    lines = interrupted(tmp_path, lambda line: ctrl_c(times=2) if line["kind"] == "step" else None)
+    assert lines[-1]["status"] == "interrupted"
+
+
+def test_ctrl_c_while_the_ledger_is_closed_closes_it_and_interrupts_then(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(tmp_path, lambda line: ctrl_c() if line["kind"] == "close" else None, always("end"))
+    assert kept(tmp_path / "run.ledger.jsonl")[-1]["status"] == "completed"
+
+
+def test_ctrl_c_is_left_to_whoever_handles_it_already(tmp_path: Path) -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        interrupted(
+            tmp_path, lambda line: ctrl_c() if line["kind"] == "step" else None, always("end"), status="completed"
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert came == [signal.SIGINT]
+
+
+def test_a_run_outside_the_main_thread_is_as_any_other(tmp_path: Path) -> None:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(run(tmp_path, always("end"))[0].status))
+    thread.start()
+    thread.join()
+    assert found == ["completed"]
+
+
 # ---- real signals and pipes
 
 
@@ -217,7 +286,9 @@ def ledger(*arguments: str | Path, cwd: Path, **more: Any) -> subprocess.Popen[s
     command = [sys.executable, "-m", "ledgercli", *map(str, arguments)]
     root = str(Path(__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": root}
-    return subprocess.Popen(command, cwd=cwd, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+    return subprocess.Popen(
+        command, cwd=cwd, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more
+    )
 
 
 SLOW = """
@@ -251,7 +322,7 @@ def wait_for(file: Path) -> None:
 
 def test_ctrl_c_at_any_moment_leaves_a_closed_ledger_that_verifies(tmp_path: Path) -> None:
     write(tmp_path, always("go"), "constraints: {max_steps: 1000000}")
-    chance = random.Random(7)  # noqa: S311 - moments, not secrets
+    chance = random.Random(7)
     for number in range(4):
         out = tmp_path / f"{number}.ledger.jsonl"
         process = ledger("run", "s.yaml", "--out", out, "--sync", "none", cwd=tmp_path)

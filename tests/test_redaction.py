@@ -9,11 +9,11 @@ from textwrap import indent
 from typing import Any
 
 import pytest
-from tests.books import TOOLS, book, guard, kept, lines_of, write
 
 from ledgercli.guard import Guard
 from ledgercli.paths import parse
 from ledgercli.redaction import KEY_VARIABLE, Redactor
+from tests.books import TOOLS, book, guard, kept, lines_of, write
 
 REDACT = """
     redact: [login.args.user, look.data.card, look.data.lines.code, pay.args.note, keep.args.secret, keep.data.value]
@@ -75,7 +75,7 @@ def path_keys(text: str) -> list[str]:
         return [str(part) for part in parse(text)]
     except ValueError:
         return []
-    except Exception:  # noqa: BLE001 - no path at all
+    except Exception:
         return []
 
 
@@ -99,7 +99,9 @@ def masks(value: Any) -> Iterator[str]:
 def test_a_secret_is_nowhere_in_the_ledger_whatever_repeats_it(tmp_path: Path) -> None:
     books = secret_books(tmp_path)
     books.record(books.check("login", {"user": "mia-secret"}), {"vip": True, "greeting": "Hello mia-secret!"})
-    books.record(books.check("look", {"id": "W1"}), {"card": CARD, "lines": [{"code": "code-one"}, {"code": "code-two"}]})
+    books.record(
+        books.check("look", {"id": "W1"}), {"card": CARD, "lines": [{"code": "code-one"}, {"code": "code-two"}]}
+    )
     asks = books.check("pay", {"amount": 50, "note": "mia-secret"})
     books.approve(asks.step, yes=True, by="lei", reason=f"mia-secret has card {CARD}")
     pay = books.check("pay", {"amount": 50, "note": "mia-secret"})
@@ -144,7 +146,9 @@ def test_masks_are_made_with_the_key_of_the_environment_or_anew_for_each_run(
     assert mask_of("f") != with_one_key
 
 
-@pytest.mark.parametrize("secret", ['quo"te-1', "back\\slash", "北京的秘密", "new\nline", "[0].x", "a.b.c.d", "\u2028sep", "emoji🙂x"])
+@pytest.mark.parametrize(
+    "secret", ['quo"te-1', "back\\slash", "北京的秘密", "new\nline", "[0].x", "a.b.c.d", "\u2028sep", "emoji🙂x"]
+)
 def test_a_secret_that_is_a_key_is_masked_in_paths_and_questions_too(tmp_path: Path, secret: str) -> None:
     books = secret_books(tmp_path)
     books.record(books.check("keep", {"secret": secret}), "fine")
@@ -254,7 +258,12 @@ def test_without_redact_nothing_is_touched(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "code"),
-    [("login.args.usr", "unknown-argument"), ("logn.args.user", "unknown-tool"), ("login.result.x", "not-a-path"), ("login", "not-a-path")],
+    [
+        ("login.args.usr", "unknown-argument"),
+        ("logn.args.user", "unknown-tool"),
+        ("login.result.x", "not-a-path"),
+        ("login", "not-a-path"),
+    ],
 )
 def test_what_redact_names_must_be_there(tmp_path: Path, rule: str, code: str) -> None:
     from ledgercli.errors import InvalidDocumentError

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.books import NOW, scenario
 
 from ledgercli.history import History
 from ledgercli.loading import load_scenario
 from ledgercli.responder import Responder
 from ledgercli.rulebook import Rulebook
+from tests.books import NOW, scenario
 
 TOOLS = """
     toolset: t

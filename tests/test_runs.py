@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.books import carry_out, kept, lines_of, scenario, write
 
 from ledgercli.errors import InvalidDocumentError, LedgerCliError, OutputExistsError, UnreadableInputError
 from ledgercli.runs import Job, Options, prepare, safe
 from ledgercli.verify import verify
+from tests.books import carry_out, kept, lines_of, scenario, write
 
 TOOLS = """
     toolset: t
@@ -75,7 +75,11 @@ def test_a_run_takes_the_scenario_as_it_is(file: Path) -> None:
     assert lines[0]["state"]["task"] == "Rome"
     assert lines[0]["state"]["constraints"] == {"most": 10, "max_steps": 9}
     assert lines[0]["state"]["flags"] == {"done": False, "vip": False}
-    assert [(one["kind"], one["name"]) for one in lines[0]["files"]] == [("scenario", "s"), ("pack", "p"), ("toolset", "t")]
+    assert [(one["kind"], one["name"]) for one in lines[0]["files"]] == [
+        ("scenario", "s"),
+        ("pack", "p"),
+        ("toolset", "t"),
+    ]
     assert {line["now"] for line in lines if "now" in line} == {"2026-08-01T12:00:00Z"}
 
 
@@ -86,7 +90,13 @@ def test_the_time_of_the_scenario_holds_unless_the_option_says_otherwise(tmp_pat
 
 
 def test_set_task_and_max_steps_take_the_place_of_what_the_scenario_says(file: Path) -> None:
-    sets = ("facts.user.name=lei", "facts.said=[1, {\"a\": 2}]", "constraints.most=3", "flags.vip=true", "facts.reply=plain text")
+    sets = (
+        "facts.user.name=lei",
+        'facts.said=[1, {"a": 2}]',
+        "constraints.most=3",
+        "flags.vip=true",
+        "facts.reply=plain text",
+    )
     ended, job, lines = run(file, sets=sets, task="Paris", max_steps=7)
     state = lines[0]["state"]
     assert state["facts"] == {"user": {"name": "lei"}, "said": [1, {"a": 2}], "reply": "plain text"}
@@ -202,7 +212,9 @@ def test_one_run_writes_where_it_is_told(file: Path, tmp_path: Path, monkeypatch
     assert places(file, out="other/", cwd=tmp_path, monkeypatch=monkeypatch) == ["other/s.ledger.jsonl"]
 
 
-def test_without_out_each_run_has_a_name_of_its_own(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_out_each_run_has_a_name_of_its_own(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = places(file, file, out=None, cwd=tmp_path, monkeypatch=monkeypatch)
     assert len(set(found)) == 2
     for name in found:
@@ -211,7 +223,10 @@ def test_without_out_each_run_has_a_name_of_its_own(file: Path, tmp_path: Path, 
 
 
 def test_several_runs_write_into_a_folder(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert places(file, file, out="all", cwd=tmp_path, monkeypatch=monkeypatch) == ["all/s.ledger.jsonl", "all/s-2.ledger.jsonl"]
+    assert places(file, file, out="all", cwd=tmp_path, monkeypatch=monkeypatch) == [
+        "all/s.ledger.jsonl",
+        "all/s-2.ledger.jsonl",
+    ]
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -248,10 +263,23 @@ def test_a_name_is_made_fit_for_a_folder(name: str, expected: str) -> None:
 
 def test_a_scenario_comes_from_standard_input_with_paths_from_the_current_folder(file: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    command = [sys.executable, "-m", "ledgercli", "run", "-", "--out", "in.ledger.jsonl", "--now", "2026-08-01T12:00:00Z", "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "ledgercli",
+        "run",
+        "-",
+        "--out",
+        "in.ledger.jsonl",
+        "--now",
+        "2026-08-01T12:00:00Z",
+        "-q",
+    ]
     text = file.read_text()
     file.unlink()
-    ran = subprocess.run(command, input=text, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, input=text, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert (ran.returncode, ran.stdout) == (0, "in.ledger.jsonl\n")
     files = kept(tmp_path / "in.ledger.jsonl")[0]["files"]
     assert [one["path"] for one in files if one["kind"] != "scenario"] == ["p0.yaml", "t.tools.yaml"]
@@ -384,6 +412,8 @@ def test_a_transcript_that_cannot_be_read_ends_the_runs_there(tmp_path: Path) ->
 
 
 def test_an_engine_that_fails_is_not_made_good_by_expectations(tmp_path: Path) -> None:
-    text = SCRIPT.replace("{amount: 5}", "{amount: '{state.facts.reply}'}").replace("status: completed", "status: error")
+    text = SCRIPT.replace("{amount: 5}", "{amount: '{state.facts.reply}'}").replace(
+        "status: completed", "status: error"
+    )
     ended, job, _ = run(scenario(tmp_path, text, TOOLS, PACK))
     assert (ended.status, int(job.exit_code(ended))) == ("error", 4)

@@ -141,12 +141,16 @@ def test_a_child_settles_also_after_an_open_one() -> None:
 
 # ---- property: the diffs of a real ledger rebuild the state, by plain ==
 
-KEYS = st.sampled_from(["", ".", '"', "'", "[0]", "a.b", "#W1.2", "in", "true", "x", "y", "北京", "\\", "\n", "{}", "é"])
+KEYS = st.sampled_from(
+    ["", ".", '"', "'", "[0]", "a.b", "#W1.2", "in", "true", "x", "y", "北京", "\\", "\n", "{}", "é"]
+)
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from(["", "a", "北京", '"', "1"]),
 )  # fmt: skip
-TREES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=12)
+TREES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=12
+)
 MAPS = st.dictionaries(KEYS, st.dictionaries(KEYS, st.dictionaries(KEYS, TREES, max_size=2), max_size=2), max_size=2)
 
 CHANGES = """
@@ -197,11 +201,10 @@ def test_the_diffs_of_a_ledger_make_its_final_state_and_no_state_ever_changes(
     ledger = folder / "run.ledger.jsonl"
     books = guard(CHANGED(folder), ledger, state=CHANGED(folder).initial_state(facts=facts))
     seen: list[tuple[State, str]] = []
-    for tool, k, l, m, data in steps:
+    for tool, first, second, third, said in steps:
         seen.append((books.state, frozen(books.state.tree)))
-        if tool == "many":
-            data = [k, l, 7, m]
-        verdict = books.check(tool, {"k": k, "l": l, "m": m})
+        data = [first, second, 7, third] if tool == "many" else said
+        verdict = books.check(tool, {"k": first, "l": second, "m": third})
         assert verdict.runs, verdict.reason
         books.record(verdict, Result(success=True, data=data))
     books.close()

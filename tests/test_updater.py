@@ -8,7 +8,6 @@ from textwrap import dedent, indent
 from typing import Any
 
 import pytest
-from tests.books import NOW, book, write
 
 from ledgercli.errors import InvalidDocumentError
 from ledgercli.history import History
@@ -17,8 +16,11 @@ from ledgercli.records import Proposal, Result, Verdict
 from ledgercli.rulebook import Rulebook
 from ledgercli.state import State
 from ledgercli.updater import Change
+from tests.books import NOW, book, write
 
-OK = Result(success=True, data={"id": "W1", "n": 2, "list": [1, 2], "items": [{"id": "a", "n": 1}, {"id": "b", "n": 2}]})
+OK = Result(
+    success=True, data={"id": "W1", "n": 2, "list": [1, 2], "items": [{"id": "a", "n": 1}, {"id": "b", "n": 2}]}
+)
 
 
 def shop(folder: Path, transitions: str, more: str = "", top: str = "") -> Rulebook:
@@ -107,7 +109,7 @@ def test_missing_maps_are_made_and_stand_in_the_diff_whole(tmp_path: Path) -> No
     rules = shop(tmp_path, "on_success: {set: {facts.a.b.c: result.data.n, facts.a.b.d: result.data.id}}")
     change = act(rules)
     assert change.sets == {"facts.a": {"b": {"c": 2, "d": "W1"}}}
-    assert rules.initial_state().after(change.sets) .tree["facts"] == change.state.tree["facts"]
+    assert rules.initial_state().after(change.sets).tree["facts"] == change.state.tree["facts"]
 
 
 def test_a_child_is_set_inside_what_was_set_before_it(tmp_path: Path) -> None:
@@ -208,7 +210,9 @@ def test_everything_that_may_be_set_can_be(tmp_path: Path) -> None:
 
 
 def test_a_value_that_cannot_be_told_unsets_its_path_and_is_noted(tmp_path: Path) -> None:
-    rules = shop(tmp_path, "on_success: {set: {facts.a: result.data.nothing, facts.b: {x: result.data.n, y: result.data.no}}}")
+    rules = shop(
+        tmp_path, "on_success: {set: {facts.a: result.data.nothing, facts.b: {x: result.data.n, y: result.data.no}}}"
+    )
     state = rules.initial_state().after({"facts.a": 1, "facts.b": 2})
     change = act(rules, state=state)
     assert (change.sets, sorted(change.unsets)) == ({}, ["facts.a", "facts.b"])
@@ -369,9 +373,13 @@ def test_a_run_that_has_failed_is_not_completed_by_its_goals(tmp_path: Path) -> 
     assert act(rules).state.status == "failed"
 
 
-@pytest.mark.parametrize("change", ["set: {goals.one: result.data.nothing}", "unset: [goals.one]", "set: {goals.one: result.data.n}"])
+@pytest.mark.parametrize(
+    "change", ["set: {goals.one: result.data.nothing}", "unset: [goals.one]", "set: {goals.one: result.data.n}"]
+)
 def test_a_goal_that_cannot_be_told_is_open(tmp_path: Path, change: str) -> None:
-    rules = with_goals(tmp_path, "goals: [{name: one}, {name: two}]", f"on_success: [{{set: {{goals.two: 'true'}}}}, {{{change}}}]")
+    rules = with_goals(
+        tmp_path, "goals: [{name: one}, {name: two}]", f"on_success: [{{set: {{goals.two: 'true'}}}}, {{{change}}}]"
+    )
     state = act(rules).state
     assert not state.tree["goals"].get("one")
     assert (state.tree["goal"], state.status) == ("one", "running")
@@ -385,7 +393,7 @@ def settled(rules: Rulebook, result: Result) -> Result:
 
 
 def test_fails_when_of_a_tool_overrides_the_usual_signs(tmp_path: Path) -> None:
-    rules = shop(tmp_path, 'fails_when: "result.data.startsWith(\'Error\')"')
+    rules = shop(tmp_path, "fails_when: \"result.data.startsWith('Error')\"")
     assert settled(rules, Result(success=True, data="Error: none left")) == Result(
         success=False, data="Error: none left", error="Error: none left"
     )
@@ -408,7 +416,9 @@ def test_fails_when_of_a_toolset_holds_for_tools_without_their_own(tmp_path: Pat
 
 
 def test_transitions_follow_what_fails_when_says(tmp_path: Path) -> None:
-    rules = shop(tmp_path, "fails_when: result.data.n == 2\non_success: {set: {facts.a: '1'}}\non_failure: {set: {facts.b: '1'}}")
+    rules = shop(
+        tmp_path, "fails_when: result.data.n == 2\non_success: {set: {facts.a: '1'}}\non_failure: {set: {facts.b: '1'}}"
+    )
     assert act(rules).sets == {"error": "act failed", "facts.b": 1}
 
 
