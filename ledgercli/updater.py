@@ -19,13 +19,14 @@ import msgspec
 from ledgercli import cel, paths
 from ledgercli.cel import Program
 from ledgercli.documents import Document, Place
+from ledgercli.expressions import Target, as_found
 from ledgercli.functions import Moment
 from ledgercli.history import History
 from ledgercli.records import Proposal, Result, Verdict
 from ledgercli.scenario import GoalModel
 from ledgercli.state import Origin, State, close_goals, current_goal
 from ledgercli.toolset import Block, Tool
-from ledgercli.vocabulary import Target, Vocabulary, as_found, blocks_of
+from ledgercli.vocabulary import Vocabulary, blocks_of
 
 ALL_GOALS_CLOSED = "completed"
 _JSON = ("state", "action", "result")  # what stands at a path below these is JSON already

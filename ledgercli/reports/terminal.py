@@ -200,7 +200,9 @@ class RunReport:
             lines += [*self._answer(close["answer"]), ""]
         width = _width(status)
         word = self._out.paint(status, "red" if status in _BAD else None) + " " * (width - len(status))
-        lines.append(word + self._tally.text() + self._why(close))
+        told, why = self._tally.text(), self._why(close)
+        fits = width + cells(told + why) <= WIDTH
+        lines += [word + told + why] if fits else [word + told, " " * width + why.strip()]
         if status in _BAD and close.get("error") not in (None, self._last_error()):
             error = close["error"]
             text = self._out.safe(error) if isinstance(error, str) else self._value(error)
