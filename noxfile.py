@@ -13,12 +13,12 @@ nox.options.reuse_existing_virtualenvs = True
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 GROUPS = PROJECT["dependency-groups"]
-CEL_SPEC = "@bufbuild/cel-spec@0.4.0"
+CEL_SPEC = "@bufbuild/cel-spec@0.6.1"
 FAST = "not slow and not conformance and not benchmark"
 COVERED = (
-    "ledgercli/cel/*,ledgercli/paths.py,ledgercli/wide.py,ledgercli/state.py,ledgercli/history.py,"
-    "ledgercli/documents.py,ledgercli/yaml_reader.py,ledgercli/toolset.py,ledgercli/policy.py,ledgercli/vocabulary.py,"
-    "ledgercli/ledger.py,ledgercli/enforcer.py,ledgercli/updater.py,ledgercli/guard.py,ledgercli/loop.py"
+    "ledgercli/cel/*,ledgercli/documents/*,ledgercli/ledger/*,ledgercli/paths.py,ledgercli/wide.py,ledgercli/state.py,"
+    "ledgercli/history.py,ledgercli/toolset.py,ledgercli/policy.py,ledgercli/expressions.py,ledgercli/vocabulary.py,"
+    "ledgercli/rules.py,ledgercli/enforcer.py,ledgercli/updater.py,ledgercli/guard.py,ledgercli/loop.py"
 )
 
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from ledgercli import cel, documents, verify
+from ledgercli import cel, documents
+from ledgercli.ledger import verify
 
 _OWN: Final[Mapping[str, str]] = {
     # names

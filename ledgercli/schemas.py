@@ -20,7 +20,7 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 def schema(kind: Kind) -> dict[str, Any]:
     """Return the JSON Schema of a kind of file; of a ledger that of a line."""
     if kind == "ledger":
-        from ledgercli import entries
+        from ledgercli.ledger import entries
 
         return entries.schema()
     return {"$schema": _DIALECT, **_model(kind).model_json_schema(by_alias=True)}

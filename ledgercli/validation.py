@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from ledgercli import sources, verify
+from ledgercli import sources
 from ledgercli.decision import Script
 from ledgercli.errors import ExitCode, InvalidDocumentError, LedgerCliError, UnreadableInputError
+from ledgercli.ledger import verify
 from ledgercli.loading import YAML_KINDS, Loader, folder_of, misspelt_kind
 from ledgercli.policy import Pack
 from ledgercli.policytests import Cases, CasesFile, rulebook_of

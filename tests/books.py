@@ -12,12 +12,12 @@ from ledgercli import cel, paths
 from ledgercli.executor import Person
 from ledgercli.guard import Guard
 from ledgercli.history import History
+from ledgercli.ledger.verify import verify
 from ledgercli.loop import Approver, Ended
 from ledgercli.records import Proposal, Verdict
 from ledgercli.rulebook import Rulebook
 from ledgercli.runs import Job, Options, prepare
 from ledgercli.state import State
-from ledgercli.verify import verify
 
 NOW = cel.Timestamp.parse("2026-08-01T12:00:00Z")
 

@@ -510,7 +510,7 @@ def test_a_comment_after_a_fixed_word_or_a_number_is_none_of_our_business():
     ("{ {'a': 1}.a } }}", [" {'a': 1}.a "]), ("{a", ["a"]), ("}} {", [""]), ("no", []),
 ])  # fmt: skip
 def test_expressions_in_a_text_are_told_apart(text, spans):
-    from ledgercli.texts import expressions_in
+    from ledgercli.documents.texts import expressions_in
 
     assert [text[start:end] for start, end in expressions_in(text)] == spans
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ledgercli import cel, documents, verify
+from ledgercli import cel, documents
 from ledgercli.explanations import explanations
+from ledgercli.ledger import verify
 
 PACKAGE = Path(__file__).resolve().parents[1] / "ledgercli"
 ABOVE = {"cli", "reports", "explanations.py"}

@@ -11,13 +11,11 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ledgercli"
 #: From the ground up. A folder stands for all that is in it.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "cel", "wide"),
-    ("paths", "names", "history", "foreign", "scalars", "sources"),
-    ("state", "records", "recordings", "marks", "yaml_text"),
-    ("functions", "linebytes", "entries", "checks", "redaction", "faults", "yaml_scanner"),
-    ("reading", "texts", "yaml_reader"),
-    ("ledger", "chain", "documents"),
-    ("verify", "policy", "toolset"),
-    ("scenario", "executor", "starting", "explanations"),
+    ("paths", "names", "history", "foreign", "sources"),
+    ("state", "records", "recordings"),
+    ("functions", "redaction", "documents", "ledger"),
+    ("policy", "toolset"),
+    ("scenario", "executor", "starting", "explanations", "expressions"),
     ("loading", "vocabulary"),
     ("toolschemas", "rules", "decision", "updater", "responder"),
     ("enforcer", "runnable"),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgercli.linebytes import DEPTH_MAX, LINE_MAX, LedgerLimitError, LineError, beyond, dumps, loads
+from ledgercli.ledger.linebytes import DEPTH_MAX, LINE_MAX, LedgerLimitError, LineError, beyond, dumps, loads
 from ledgercli.wide import Wide
 
 JSON = st.recursive(

@@ -9,7 +9,8 @@ import jsonschema
 import orjson
 import pytest
 
-from ledgercli import entries, records
+from ledgercli import records
+from ledgercli.ledger import entries
 from ledgercli.records import Finding, Proposal, Result, Verdict
 from tests import ledgers
 

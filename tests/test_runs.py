@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ledgercli.errors import InvalidDocumentError, LedgerCliError, OutputExistsError, UnreadableInputError
+from ledgercli.ledger.verify import verify
 from ledgercli.runs import Job, Options, prepare, safe
-from ledgercli.verify import verify
 from tests.books import carry_out, kept, lines_of, scenario, write
 
 TOOLS = """

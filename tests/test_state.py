@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgercli import paths
+from ledgercli.ledger.verify import verify
 from ledgercli.paths import PathError
 from ledgercli.records import Result
 from ledgercli.state import FROM_TASK, Goal, Origin, State, View, close_goals, current_goal, initial, reopened
-from ledgercli.verify import verify
 from tests.books import book, books_of, guard, lines_of, plain, replayed
 
 BY_LOGIN = Origin("login", {"user": "mia"}, 1)

@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from ledgercli import records
-from ledgercli import verify as verify_module
 from ledgercli.errors import LedgerCliError, UnreadableInputError
 from ledgercli.ledger import Ledger
+from ledgercli.ledger import verify as verify_module
+from ledgercli.ledger.verify import CODES, Problem, verify
 from ledgercli.records import Proposal, Result, Verdict
-from ledgercli.verify import CODES, Problem, verify
 from tests import ledgers
 from tests.ledgers import AT, STORY, closing, denied, intent, opening, step, write
 

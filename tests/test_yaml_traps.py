@@ -408,7 +408,7 @@ def test_depth_is_bounded():
 
 
 def test_the_number_of_values_is_bounded(monkeypatch):
-    monkeypatch.setattr("ledgercli.yaml_reader.MAX_NODES", 100)
+    monkeypatch.setattr("ledgercli.documents.yaml_reader.MAX_NODES", 100)
     assert found("pack: p\nfacts: {a: [" + "1," * 200 + "]}")[0][0] == "yaml-size"
 
 

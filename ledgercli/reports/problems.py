@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ledgercli.ledger.verify import Report
 from ledgercli.reports.cells import CUT, WIDTH, cells, cut, inert, wrap
 from ledgercli.reports.screen import Screen, Style
 from ledgercli.reports.summary import counted
 from ledgercli.sources import Problem, Severity
-from ledgercli.verify import Report
 
 _STYLES: Final[Mapping[Severity, Style]] = {"error": "red", "warning": "yellow"}
 _TAB: Final = 4

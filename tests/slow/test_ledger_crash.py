@@ -14,7 +14,7 @@ import pytest
 
 from ledgercli.errors import LedgerWriteError
 from ledgercli.ledger import Ledger, LedgerLimitError, head, read
-from ledgercli.verify import verify
+from ledgercli.ledger.verify import verify
 from tests import ledgers
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -188,7 +188,7 @@ JUDGE = """
 import resource, sys
 from ledgercli.errors import LedgerCliError
 from ledgercli.ledger import Ledger, head, read
-from ledgercli.verify import verify
+from ledgercli.ledger.verify import verify
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]), int(sys.argv[2])))
 report = verify(sys.argv[1], allow_unsealed=True)
 print(*sorted({problem.code for problem in report.problems}), sep=",", end=" ")
@@ -271,7 +271,7 @@ def test_three_hundred_megabytes_on_one_line_are_judged_in_little_memory(tmp_pat
 
 def test_memory_does_not_grow_with_the_ledger(tmp_path: Path) -> None:
     """Ten thousand lines and a hundred thousand are verified in about the same memory."""
-    code = "import sys; from ledgercli.verify import verify; assert verify(sys.argv[1]).ok; print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
+    code = "import sys; from ledgercli.ledger.verify import verify; assert verify(sys.argv[1]).ok; print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
     peaks = []
     for count in (10_000, 100_000):
         path = ledgers.write(

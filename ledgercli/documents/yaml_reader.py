@@ -20,11 +20,10 @@ from typing import Any
 from ruamel.yaml import YAML, events
 from ruamel.yaml.error import MarkedYAMLError
 
-from ledgercli.marks import Document, Mark
-from ledgercli.scalars import QUOTE, QUOTE_OR_BLOCK, Scanned, quoting
-from ledgercli.sources import Problem, Source, shown
-from ledgercli.yaml_scanner import StrictScanner
-from ledgercli.yaml_text import (
+from ledgercli.documents.marks import Document, Mark
+from ledgercli.documents.scalars import QUOTE, QUOTE_OR_BLOCK, Scanned, quoting
+from ledgercli.documents.yaml_scanner import StrictScanner
+from ledgercli.documents.yaml_text import (
     MAX_DEPTH,
     MAX_FINDINGS,
     DepthError,
@@ -33,6 +32,7 @@ from ledgercli.yaml_text import (
     TooManyFindingsError,
     name_of,
 )
+from ledgercli.sources import Problem, Source, shown
 
 MAX_NODES = 100_000
 _INT64 = range(-(2**63), 2**63)

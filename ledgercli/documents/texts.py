@@ -17,9 +17,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from ledgercli.faults import EXPRESSION, TEXT, named
-from ledgercli.marks import Document
-from ledgercli.scalars import QUOTE_OR_BLOCK, Scanned
+from ledgercli.documents.faults import EXPRESSION, TEXT, named
+from ledgercli.documents.marks import Document
+from ledgercli.documents.scalars import QUOTE_OR_BLOCK, Scanned
 from ledgercli.sources import Problem
 
 _STRING = (

@@ -17,16 +17,16 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ledgercli.faults import Fault, faults_of, is_text, needs_value
-from ledgercli.marks import Document, Mark, Place
-from ledgercli.scalars import QUOTE_OR_BLOCK, quoting
+from ledgercli.documents.faults import Fault, faults_of, is_text, needs_value
+from ledgercli.documents.marks import Document, Mark, Place
+from ledgercli.documents.scalars import QUOTE_OR_BLOCK, quoting
+from ledgercli.documents.texts import ExpressionText, ExpressionTree, Findings, Origin, TemplateText, TemplateTree
 from ledgercli.sources import Kind, Problem, Severity, Source, find, first_key, kind_of, read, shown
-from ledgercli.texts import ExpressionText, ExpressionTree, Findings, Origin, TemplateText, TemplateTree
 
 
 def parse(source: Source) -> Document:
     """Parse a file; what is wrong with it stands in the document's `problems`."""
-    from ledgercli.yaml_reader import parse as parse_yaml  # imports ruamel
+    from ledgercli.documents.yaml_reader import parse as parse_yaml  # imports ruamel
 
     return parse_yaml(source)
 

@@ -20,9 +20,10 @@ from fcntl import LOCK_NB, LOCK_SH, LOCK_UN, flock
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from ledgercli import linebytes, records
+from ledgercli import records
 from ledgercli.errors import LedgerFormatError, UnreadableInputError
-from ledgercli.linebytes import LINE_MAX, LineError
+from ledgercli.ledger import linebytes
+from ledgercli.ledger.linebytes import LINE_MAX, LineError
 
 CHUNK: Final = 1 << 16
 _PATIENCE: Final = 50  # times 10 ms that a reader waits for a writer to finish its line

@@ -27,7 +27,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from ledgercli import linebytes, paths, records
+from ledgercli import paths, records
 from ledgercli.errors import (
     LedgerCliError,
     LedgerFormatError,
@@ -35,10 +35,15 @@ from ledgercli.errors import (
     OutputExistsError,
     UnreadableInputError,
 )
-from ledgercli.linebytes import LedgerLimitError
-from ledgercli.reading import CHUNK, NOTHING, Entry, Head, Reading, Torn, head, head_at, last_newline, read, read_at
-
-__all__ = ["NOTHING", "Entry", "Head", "Ledger", "LedgerLimitError", "Reading", "Sync", "Torn", "head", "read"]
+from ledgercli.ledger import linebytes
+from ledgercli.ledger.reading import (
+    CHUNK,
+    NOTHING,
+    Head,
+    head_at,
+    last_newline,
+    read_at,
+)
 
 Sync: TypeAlias = Literal["step", "close", "none"]
 

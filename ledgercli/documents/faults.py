@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from ledgercli.cel import nearest
-from ledgercli.marks import Place
+from ledgercli.documents.marks import Place
 from ledgercli.sources import shown
 
 _SHORT = 20

@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ledgercli import checks, records
-from ledgercli.checks import Problem, States, Steps
+from ledgercli import records
 from ledgercli.errors import LedgerCliError
-from ledgercli.linebytes import LineError
-from ledgercli.reading import Entry, RawLine, Torn, parse, scan
+from ledgercli.ledger import checks
+from ledgercli.ledger.checks import Problem, States, Steps
+from ledgercli.ledger.linebytes import LineError
+from ledgercli.ledger.reading import Entry, RawLine, Torn, parse, scan
 
 __all__ = ["CODES", "Problem", "Report", "verify"]
 
@@ -111,7 +112,7 @@ class _Pass:
     """One pass over a ledger; its fields are what the next line is held against."""
 
     def __init__(self, path: Path, anchor: str | None, *, allow_unsealed: bool) -> None:
-        from ledgercli import entries
+        from ledgercli.ledger import entries
 
         self._schema: Callable[[dict[str, Any]], list[str]] = entries.problems
         self._path, self._anchor, self._allow_unsealed = path, anchor, allow_unsealed
@@ -262,7 +263,7 @@ class _Pass:
     def _name_breaks(self) -> None:
         if not self._breaks:
             return
-        from ledgercli import chain
+        from ledgercli.ledger import chain
 
         misnumbered = {problem.line for problem in self._problems if problem.code == "seq"}
         for damage in chain.diagnose(self._path, self._breaks, misnumbered, self._lines):

@@ -19,10 +19,9 @@ from typing import Any
 from ruamel.yaml.scanner import Scanner
 from ruamel.yaml.tokens import FlowMappingEndToken, FlowSequenceEndToken, ScalarToken
 
-from ledgercli import scalars
-from ledgercli.scalars import ODD_SPACE, QUOTE_OR_BLOCK, Scanned, quoting
-from ledgercli.sources import shown
-from ledgercli.yaml_text import (
+from ledgercli.documents import scalars
+from ledgercli.documents.scalars import ODD_SPACE, QUOTE_OR_BLOCK, Scanned, quoting
+from ledgercli.documents.yaml_text import (
     MAX_DEPTH,
     MAX_FINDINGS,
     DepthError,
@@ -30,6 +29,7 @@ from ledgercli.yaml_text import (
     TooManyFindingsError,
     name_of,
 )
+from ledgercli.sources import shown
 
 _LONGEST_KEY = 200  # characters looked at for the key before a value
 _LOOK_BACK = 20  # findings that a later one may follow from

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ledgercli import records
-from ledgercli.checks import Problem
-from ledgercli.linebytes import LineError
-from ledgercli.reading import RawLine, parse, scan
+from ledgercli.ledger.checks import Problem
+from ledgercli.ledger.linebytes import LineError
+from ledgercli.ledger.reading import RawLine, parse, scan
 
 _NONE: Final = 0  # stands for "no digest"
 _NO_SEQ: Final = -1

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ledgercli.scalars import Scanned
+from ledgercli.documents.scalars import Scanned
 from ledgercli.sources import MAX_LINE, Problem, Source
 
 Place = Sequence[str | int]  # keys and indexes from the root of a document
