@@ -288,7 +288,6 @@ class Guard:
         else:
             self.record(verdict, outcome=_left(self._pending[verdict.step]))
 
-
     # ---- people
 
     def said(self, text: Any) -> State:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledgercli import cel
+from ledgercli.cases import StateModel
 from ledgercli.documents import parse, validate
 from ledgercli.errors import LedgerCliError
 from ledgercli.guard import present
 from ledgercli.history import History
 from ledgercli.loading import load_packs, load_toolset, refuse
 from ledgercli.policy import Pack
-from ledgercli.policytests import StateModel
 from ledgercli.records import Proposal, Verdict
 from ledgercli.rulebook import Rulebook
 from ledgercli.sources import Source, read

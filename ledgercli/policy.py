@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from ledgercli.cases import CaseModel
 from ledgercli.documents import Document, ExpressionText, Model, TemplateText
 from ledgercli.names import type_named
 
@@ -46,7 +47,7 @@ class RuleModel(Model):
     on_fail: TemplateText | OnFail = Field(
         default_factory=OnFail, description="A message, or error, hint, effect, halt."
     )
-    examples: list[dict[str, Any]] = Field([], description="Inline cases, as under `tests:` of a case file.")
+    examples: list[CaseModel] = Field([], description="Inline cases, as under `tests:` of a case file.")
 
     @model_validator(mode="after")
     def _one_of(self) -> RuleModel:

@@ -1,4 +1,4 @@
-"""Case files: one expectation on one proposal in one state each, as they stand in YAML, and what is wrong with them.
+"""Case files and the examples of rules: what is wrong with the names in them.
 
 Invariants:
 * An unknown rule, tool, fact or argument in a case is a problem, never a case that passes.
@@ -12,85 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from ledgercli import cel
+from ledgercli.cases import CaseModel, CasesFile, ExpectModel
 from ledgercli.decision import check_call, template
-from ledgercli.documents import Document, Model, Place, TemplateText, TemplateTree
+from ledgercli.documents import Document, Place
 from ledgercli.names import value_type
 from ledgercli.policy import EFFECTS, Pack
 from ledgercli.rulebook import Rulebook
 from ledgercli.runnable import check_time
 from ledgercli.toolset import Toolset
 from ledgercli.vocabulary import Vocabulary
-
-
-class StateModel(Model):
-    """The parts of a state."""
-
-    task: str | None = Field(None, description="What is to be done.")
-    facts: dict[str, Any] = Field({}, description="What is known.")
-    constraints: dict[str, Any] = Field({}, description="Limits, and what rules read.")
-    flags: dict[str, bool] = Field({}, description="Flags that are set.")
-    goals: dict[str, bool] = Field({}, description="Goals that are closed.")
-
-
-class HistoryModel(Model):
-    """One past step; it feeds the functions over past steps only."""
-
-    tool: str = Field(description="The tool's name.")
-    args: dict[str, Any] = Field({}, description="Its arguments.")
-    success: bool = Field(True, description="Whether it went well.")
-    data: Any = Field(None, description="What it returned.")
-    denied: bool = Field(False, description="Whether it was refused.")
-
-
-class ProposeModel(Model):
-    """The proposal to judge."""
-
-    tool: TemplateText = Field(description="The tool's name.")
-    args: dict[str, TemplateTree] = Field({}, description="Its arguments.")
-
-
-class ExpectModel(Model):
-    """What the verdict must be."""
-
-    effect: TemplateText | None = Field(None, description="allow, warn, require_approval or deny.")
-    rules: list[str] | None = Field(None, description="Exactly these rules failed or warned.")
-    rules_include: list[str] | None = Field(None, description="These are among them.")
-    error: TemplateText | None = Field(None, description="The message.")
-    hint: TemplateText | None = Field(None, description="The hint.")
-
-
-class CaseModel(Model):
-    """One case."""
-
-    name: TemplateText = Field(description="What it shows, in a sentence.")
-    state: StateModel = Field(default_factory=StateModel, description="Merged over the file's state.")
-    unset: list[str] = Field([], description="Paths that are not known.")
-    history: list[HistoryModel] = Field([], description="Past steps.")
-    propose: ProposeModel | None = Field(None, description="The proposal; as recorded if left out with `at`.")
-    at: str | None = Field(None, description="LEDGER@STEP: the proposal as recorded, in the state before that step.")
-    expect: TemplateText | ExpectModel = Field(description="The effect alone, or effect, rules, error and hint.")
-    rows: list[dict[str, Any]] | None = Field(None, alias="for", description="One case per row; `row` is its values.")
-    skip: str | None = Field(None, description="Why it is not judged at present.")
-
-    @property
-    def expected(self) -> ExpectModel:
-        """What is expected, in the long form."""
-        return self.expect if isinstance(self.expect, ExpectModel) else ExpectModel(effect=self.expect)
-
-
-class CasesFile(Model):
-    """Cases for one or more packs."""
-
-    cases: str = Field(description="Its name.")
-    description: str = Field("", description="What it proves.")
-    packs: list[str] = Field(description="Paths, or `ledgercli:NAME`.")
-    toolset: str = Field(description="Path of the toolset.")
-    now: str | None = Field(None, description="The time of every proposal (RFC 3339).")
-    state: StateModel = Field(default_factory=StateModel, description="The state of every case.")
-    tests: list[CaseModel] = Field(description="The cases.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,26 +55,47 @@ def merge(under: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 def check(cases: Cases, book: Rulebook) -> None:
     """Report every name in the cases that does not exist; problems are added to the rulebook's vocabulary."""
-    names: set[str] = set()
     check_time(book.vocabulary, cases.document, cases.file.now)
-    for number, case in enumerate(cases.file.tests):
-        place: Place = ("tests", number)
+    _check_all(book.vocabulary, cases.packs, cases.document, cases.folder, ("tests",), cases.file.tests)
+
+
+def check_examples(packs: Sequence[Pack], vocabulary: Vocabulary) -> None:
+    """Report every name in the examples of rules that does not exist."""
+    for pack in packs:
+        folder = Path(pack.document.source.name).parent
+        for number, rule in enumerate(pack.file.rules):
+            place: Place = ("rules", number, "examples")
+            _check_all(vocabulary, packs, pack.document, folder, place, rule.examples)
+
+
+def _check_all(  # noqa: PLR0913 - where the cases stand, and what they may name
+    vocabulary: Vocabulary,
+    packs: Sequence[Pack],
+    document: Document,
+    folder: Path,
+    place: Place,
+    cases: Sequence[CaseModel],
+) -> None:
+    names: set[str] = set()
+    for number, case in enumerate(cases):
+        here: Place = (*place, number)
         if case.name in names:
-            book.vocabulary.problem(
-                cases.document, (*place, "name"), "duplicate-case", f"a second case is named {case.name!r}"
-            )
+            message = f"a second case is named {case.name!r}"
+            vocabulary.problem(document, (*here, "name"), "duplicate-case", message)
         names.add(case.name)
-        _Check(cases, book.vocabulary, case, place).run()
+        _Check(vocabulary, packs, document, folder, here, case).run()
 
 
 @dataclass(slots=True)
 class _Check:
     """The checks of one case."""
 
-    cases: Cases
     vocabulary: Vocabulary
-    case: CaseModel
+    packs: Sequence[Pack]
+    document: Document
+    folder: Path
     place: Place
+    case: CaseModel
 
     def run(self) -> None:
         self._recorded()
@@ -159,16 +111,16 @@ class _Check:
     def _recorded(self) -> None:
         if self.case.at is None:
             return
-        document, place = self.cases.document, (*self.place, "at")
+        document, place = self.document, (*self.place, "at")
         file, at, step = self.case.at.rpartition("@")
         if not at or not step.isdecimal():
             note = "write LEDGER@STEP, such as runs/0412.ledger.jsonl@9"
             self.vocabulary.problem(document, place, "not-a-step", f"{self.case.at} names no step", notes=(note,))
-        elif not (self.cases.folder / file).is_file():
-            self.vocabulary.problem(document, place, "no-file", f"no file {self.cases.folder / file}")
+        elif not (self.folder / file).is_file():
+            self.vocabulary.problem(document, place, "no-file", f"no file {self.folder / file}")
 
     def _proposal(self) -> None:
-        case, place, document = self.case, self.place, self.cases.document
+        case, place, document = self.case, self.place, self.document
         if case.propose is None:
             if case.at is None:
                 self.vocabulary.problem(
@@ -184,7 +136,7 @@ class _Check:
         template(self.vocabulary, document, (*place, "name"), case.name, env)
 
     def _state(self) -> None:
-        vocabulary, document = self.vocabulary, self.cases.document
+        vocabulary, document = self.vocabulary, self.document
         for part in ("facts", "constraints", "flags"):
             for name in getattr(self.case.state, part):
                 vocabulary.declared_name(document, (*self.place, "state", part, name), part, name)
@@ -199,16 +151,16 @@ class _Check:
     def _history(self) -> None:
         for number, step in enumerate(self.case.history):
             place = (*self.place, "history", number)
-            check_call(self.vocabulary, self.cases.document, place, step.tool, step.args, whole=False)
+            check_call(self.vocabulary, self.document, place, step.tool, step.args, whole=False)
 
     def _expectation(self) -> None:
-        case, document, vocabulary = self.case, self.cases.document, self.vocabulary
+        case, document, vocabulary = self.case, self.document, self.vocabulary
         short = not isinstance(case.expect, ExpectModel)
         where: Place = (*self.place, "expect") if short else (*self.place, "expect", "effect")
         effect = case.expected.effect
         if effect is not None and "{" not in effect and effect not in EFFECTS:
             vocabulary.unknown(document, where, "effect", effect, EFFECTS)
-        known = set(rule_names(self.cases.packs))
+        known = set(rule_names(self.packs))
         for key in ("rules", "rules_include"):
             for number, rule in enumerate(getattr(case.expected, key) or []):
                 if rule not in known:
@@ -235,4 +187,4 @@ def _row_type(rows: Sequence[Mapping[str, Any]]) -> cel.Type:
         for name, value in row.items():
             type_, known = value_type(value), fields.get(name)
             fields[name] = cel.Field(type_ if known is None else cel.join(known.type, type_))
-    return cel.RecordType("field of the row", fields)
+    return cel.RecordType("row", fields)

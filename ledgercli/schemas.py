@@ -42,7 +42,7 @@ def _model(kind: Kind) -> type[BaseModel]:
 
             return ToolsetFile
         case "cases":
-            from ledgercli.policytests import CasesFile
+            from ledgercli.cases import CasesFile
 
             return CasesFile
         case "ledger":

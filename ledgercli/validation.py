@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from ledgercli import sources
+from ledgercli.cases import CasesFile
 from ledgercli.decision import Script
 from ledgercli.errors import ExitCode, InvalidDocumentError, LedgerCliError, UnreadableInputError
 from ledgercli.ledger import verify
 from ledgercli.loading import YAML_KINDS, Loader, folder_of, misspelt_kind
 from ledgercli.policy import Pack
-from ledgercli.policytests import Cases, CasesFile, rulebook_of
+from ledgercli.policytests import Cases, check_examples, rulebook_of
 from ledgercli.policytests import check as check_cases
 from ledgercli.responder import Responder
 from ledgercli.rulebook import Rulebook
@@ -153,6 +154,7 @@ def scenario_problems(scenario: Scenario) -> list[Problem]:
     if scenario.file.decide.script is not None:
         Script(scenario.file.decide.script, scenario.document, book.vocabulary)
     Responder(scenario, book.vocabulary)
+    check_examples(scenario.packs, book.vocabulary)
     return book.problems()
 
 
@@ -163,6 +165,7 @@ def _cases(loader: Loader, name: str, found: Validation, reached: set[str]) -> N
     reached |= _files_of(cases.toolset.document.source.name, cases.packs)
     book = rulebook_of(cases)
     check_cases(cases, book)
+    check_examples(cases.packs, book.vocabulary)
     found.problems.extend(book.problems())
 
 
@@ -209,6 +212,7 @@ def _pack(loader: Loader, name: str, found: Validation) -> None:
     packs = loader.replaced([], [name])[0]
     vocabulary = Vocabulary(None, packs)
     Compiler(vocabulary, packs).check()
+    check_examples(packs, vocabulary)
     found.problems.extend(vocabulary.problems)
 
 

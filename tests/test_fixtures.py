@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from ledgercli import cel, paths
+from ledgercli.cases import CaseModel, ExpectModel
 from ledgercli.history import History
 from ledgercli.loading import Loader
 from ledgercli.loop import Approver, Ended
-from ledgercli.policytests import CaseModel, Cases, ExpectModel, merge, rulebook_of
+from ledgercli.policytests import Cases, merge, rulebook_of
 from ledgercli.records import Proposal, Result, Verdict
 from ledgercli.rulebook import Rulebook
 from ledgercli.rules import Compiler

@@ -17,7 +17,7 @@ import ledgercli
 from ledgercli import BlockedError, Guard, LedgerCliError, Result, load_pack, load_toolset
 from ledgercli.errors import LedgerWriteError, OutputExistsError
 from ledgercli.records import Verdict
-from tests.books import TOOLS, book, books_of, guard, kept, lines_of, replayed, write
+from tests.books import TOOLS, book, books_of, guard, kept, lines_of, replayed
 
 NO_PAY = """
     pack: p
@@ -672,4 +672,3 @@ def test_files_stand_in_the_first_line_whole_or_as_digests(tmp_path: Path) -> No
         files = kept(file)[0]["files"]
         assert [(one["kind"], one["name"]) for one in files] == [("pack", "p"), ("toolset", "shop")]
         assert all(("text" in one) is not reference for one in files)
-    assert write(tmp_path, unused="x: 1\n")["unused"].exists()

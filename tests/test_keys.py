@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ledgercli import schemas, sources
+from ledgercli import cases, schemas, sources
 from ledgercli.documents import parse
 from ledgercli.errors import LedgerCliError
 from ledgercli.runs import Options, prepare
@@ -51,6 +51,8 @@ VERDICT = ("effect", "failed", "warned", "overridden", "shadowed", "reason", "hi
 def keys_of(kind: Any) -> Iterator[str]:
     schema = schemas.schema(kind)
     for model, part in [(schema["title"], schema), *schema.get("$defs", {}).items()]:
+        if kind == "pack" and hasattr(cases, model):  # a rule's examples are cases, whose keys have cases of their own
+            continue
         yield from (f"{kind} {model}.{key}" for key in part.get("properties", {}))
 
 

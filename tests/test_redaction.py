@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 import pytest
 
 from ledgercli.guard import Guard
-from ledgercli.paths import parse
+from ledgercli.paths import PathError, parse
 from ledgercli.redaction import KEY_VARIABLE, Redactor
-from tests.books import TOOLS, book, guard, kept, lines_of, write
+from tests.books import TOOLS, book, guard, kept, lines_of
 
 REDACT = """
     redact: [login.args.user, look.data.card, look.data.lines.code, pay.args.note, keep.args.secret, keep.data.value]
@@ -73,9 +72,7 @@ def texts(value: Any) -> Iterator[str]:
 def path_keys(text: str) -> list[str]:
     try:
         return [str(part) for part in parse(text)]
-    except ValueError:
-        return []
-    except Exception:
+    except PathError:
         return []
 
 
@@ -271,4 +268,3 @@ def test_what_redact_names_must_be_there(tmp_path: Path, rule: str, code: str) -
     with pytest.raises(InvalidDocumentError) as caught:
         secret_books(tmp_path, f"    redact: [{rule}]\n")
     assert code in [getattr(problem, "code", "") for problem in caught.value.problems]
-    assert write(tmp_path, other=indent("x: 1", ""))["other"].exists()
