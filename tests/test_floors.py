@@ -45,7 +45,9 @@ def imports(file: Path) -> Iterator[str]:
             if node.module.partition(".")[0] == "ledgercli":
                 names = [inside] if inside else [alias.name for alias in node.names]
         elif isinstance(node, ast.Import):
-            names = [alias.name.removeprefix("ledgercli.") for alias in node.names if alias.name.startswith("ledgercli.")]
+            names = [
+                alias.name.removeprefix("ledgercli.") for alias in node.names if alias.name.startswith("ledgercli.")
+            ]
         yield from (name for name in names if not name.startswith("__"))
 
 

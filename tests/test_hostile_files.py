@@ -325,11 +325,21 @@ def test_there_are_many() -> None:
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_expression_in_every_position(name: str) -> None:
-    """Escapes from Python, of which there are many alike, stand in four positions each, in turn."""
+def test_a_hostile_expression_in_four_positions(name: str) -> None:
+    """In turn, so that every position gets a third of them."""
     turn = list(HOSTILE).index(name)
-    positions = list(POSITIONS)
-    for position in positions if not name.startswith("escape") else [positions[(turn + n) % 11] for n in (0, 3, 6, 9)]:
+    stands_in(name, [list(POSITIONS)[(turn + n) % len(POSITIONS)] for n in (0, 3, 6, 9)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_expression_in_every_position(name: str) -> None:
+    stands_in(name, list(POSITIONS))
+
+
+def stands_in(name: str, positions: list[str]) -> None:
+    """Put a hostile expression into each position: it is refused with a place and a message, or judged."""
+    for position in positions:
         made = world(position, HOSTILE[name])
         errors = [one for one in made.problems if one.severity == "error"]
         for one in made.problems:

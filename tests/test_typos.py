@@ -38,7 +38,7 @@ KINDS_OF_EDIT = ("deletion", "insertion", "swap", "substitution")
 #: A macro's variable declares itself; an id of a record, a value of an enum and a type are no names of ours.
 LEFT_OUT = ("variable", "id", "untyped field", "value", "type")
 RESERVED = {"true", "false", "null", "in", "as", "for", "if", "var", "let", "is", "not", "or", "and", "len", "def"}
-FAST_EDITS, FAST_RENAMES = 550, 60
+FAST_EDITS, SLOW_EDITS, FAST_RENAMES = 510, 4_000, 40
 
 
 @dataclass(frozen=True)
@@ -338,9 +338,10 @@ def test_misspelt_uses(shipped: Shipped) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_all_misspelt_uses(shipped: Shipped) -> None:
-    wrong = [text for edit in _edits(shipped, Counter()) if (text := _caught(shipped, edit)) is not None]
+@pytest.mark.timeout(1800)
+def test_many_more_misspelt_uses(shipped: Shipped) -> None:
+    edits = _sample(_edits(shipped, Counter()), SLOW_EDITS)
+    wrong = [text for edit in edits if (text := _caught(shipped, edit)) is not None]
     assert not wrong, "\n".join(wrong)
 
 
