@@ -15,11 +15,11 @@ from typing import Any, Protocol
 from ledgercli import cel
 from ledgercli.documents import Document, Place
 from ledgercli.errors import EngineError
-from ledgercli.executor import failed, parse_output
 from ledgercli.functions import Moment
 from ledgercli.history import History
 from ledgercli.recordings import Call, Recording, UserMessage
 from ledgercli.records import Proposal, Result
+from ledgercli.results import failed, parse_output
 from ledgercli.scenario import ScriptEntry
 from ledgercli.state import State
 from ledgercli.vocabulary import Vocabulary

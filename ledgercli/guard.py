@@ -27,7 +27,6 @@ import orjson
 from ledgercli import cel, paths
 from ledgercli.enforcer import BAD_ARGUMENTS
 from ledgercli.errors import BlockedError, LedgerCliError
-from ledgercli.executor import failed, parse_output
 from ledgercli.history import History
 from ledgercli.ledger import Ledger, LedgerLimitError, Sync
 from ledgercli.policy import Pack
@@ -48,6 +47,7 @@ from ledgercli.records import (
     timestamp,
 )
 from ledgercli.redaction import Redactor
+from ledgercli.results import failed, parse_output
 from ledgercli.rulebook import Rulebook
 from ledgercli.state import State
 from ledgercli.toolset import USER, Toolset

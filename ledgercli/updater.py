@@ -10,7 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,19 +19,15 @@ import msgspec
 from ledgercli import cel, paths
 from ledgercli.cel import Program
 from ledgercli.documents import Document, Place
-from ledgercli.expressions import Target, as_found
 from ledgercli.functions import Moment
 from ledgercli.history import History
 from ledgercli.records import Proposal, Result, Verdict
 from ledgercli.scenario import GoalModel
 from ledgercli.state import Origin, State, close_goals, current_goal
-from ledgercli.toolset import Block, Tool
-from ledgercli.vocabulary import Vocabulary, blocks_of
+from ledgercli.transitions import TRUTHS, CompiledBlock, Setting, Transitions
+from ledgercli.vocabulary import Vocabulary
 
 ALL_GOALS_CLOSED = "completed"
-_JSON = ("state", "action", "result")  # what stands at a path below these is JSON already
-_TRUTHS = ("flags", "goals")  # each of these is true or false
-Value = Callable[[Mapping[str, Any], Moment], cel.Answer]
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -49,24 +45,6 @@ class Change(msgspec.Struct, frozen=True):
     sets: Mapping[str, Any]
     unsets: Sequence[str] = ()
     problems: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    """One compiled path: fixed keys, and programs for those in brackets."""
-
-    text: str
-    parts: tuple[str | Program, ...]
-    value: Value | None  # None: the path is removed
-    fixed: paths.Path | None = None  # the path, where no key is computed
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    when: Program | None
-    each: Program | None
-    settings: tuple[_Setting, ...]
-    finish: str | None
 
 
 @dataclass(slots=True)
@@ -127,12 +105,8 @@ class Updater:
     ) -> None:
         self._vocabulary = vocabulary
         self._goals = vocabulary.goals
-        self._blocks: dict[tuple[str, bool], list[_Block]] = {}
-        self._fails: dict[str, Program] = {}
+        self._transitions = Transitions(vocabulary)
         self._done: list[tuple[str, Program]] = []
-        if vocabulary.toolset is not None:
-            for name, tool in vocabulary.toolset.tools.items():
-                self._compile_tool(name, tool)
         if document is not None:
             self._compile_goals(goals, document, ("goals",))
 
@@ -140,7 +114,7 @@ class Updater:
 
     def settled(self, proposal: Proposal, result: Result, state: State, history: History, now: cel.Timestamp) -> Result:
         """Return the result as `fails_when` sees it, where the tool or toolset has one."""
-        program = self._fails.get(proposal.tool)
+        program = self._transitions.fails.get(proposal.tool)
         if program is None:
             return result
         roots = self._roots(proposal, result, state, now)
@@ -183,7 +157,7 @@ class Updater:
         before = State(draft.tree, state.origins)
         roots = self._roots(proposal, result, before, now)
         moment = Moment(history, before)
-        for block in self._blocks.get((proposal.tool, result.success), ()):
+        for block in self._transitions.blocks.get((proposal.tool, result.success), ()):
             self._apply(block, roots, moment, draft)
         origin = self._origin(proposal, step)
         self._settle_goals(draft, before, history, now)
@@ -212,7 +186,7 @@ class Updater:
         tool = self._vocabulary.tools.get(proposal.tool)
         return Origin("user" if tool is not None and tool.asks_person else proposal.tool, proposal.args, step)
 
-    def _apply(self, block: _Block, roots: Mapping[str, Any], moment: Moment, draft: _Draft) -> None:
+    def _apply(self, block: CompiledBlock, roots: Mapping[str, Any], moment: Moment, draft: _Draft) -> None:
         for scope in self._scopes(block, roots, moment, draft):
             if block.when is not None and not _true(block.when, scope, moment, draft.problems):
                 continue
@@ -222,7 +196,7 @@ class Updater:
                 draft.set(("status",), block.finish)
 
     def _scopes(
-        self, block: _Block, roots: Mapping[str, Any], moment: Moment, draft: _Draft
+        self, block: CompiledBlock, roots: Mapping[str, Any], moment: Moment, draft: _Draft
     ) -> Iterator[Mapping[str, Any]]:
         if block.each is None:
             yield roots
@@ -236,7 +210,7 @@ class Updater:
         else:
             draft.problems.append(f"each: {cel.type_name(answer.value)} is no list")
 
-    def _put(self, setting: _Setting, roots: Mapping[str, Any], moment: Moment, draft: _Draft) -> None:
+    def _put(self, setting: Setting, roots: Mapping[str, Any], moment: Moment, draft: _Draft) -> None:
         path = setting.fixed or self._path(setting, roots, moment, draft)
         if path is None:
             return
@@ -244,7 +218,7 @@ class Updater:
             draft.unset(path)
             return
         answer = setting.value(roots, moment)
-        if answer.known and path[0] in _TRUTHS and not isinstance(answer.value, bool):
+        if answer.known and path[0] in TRUTHS and not isinstance(answer.value, bool):
             answer = cel.Answer(known=False, error=f"{cel.type_name(answer.value)} is neither true nor false")
         if answer.known:
             draft.set(path, answer.value)
@@ -253,7 +227,7 @@ class Updater:
             draft.unset(path)
 
     @staticmethod
-    def _path(setting: _Setting, roots: Mapping[str, Any], moment: Moment, draft: _Draft) -> paths.Path | None:
+    def _path(setting: Setting, roots: Mapping[str, Any], moment: Moment, draft: _Draft) -> paths.Path | None:
         """Compute the keys in brackets."""
         path: list[str] = []
         for part in setting.parts:
@@ -298,109 +272,6 @@ class Updater:
             after = state.become(draft.tree, sets, step=step, origin=origin)
         return Change(after, sets, unsets, tuple(draft.problems))
 
-    # ---- compiling
-
-    def _compile_tool(self, name: str, tool: Tool) -> None:
-        vocabulary = self._vocabulary
-        assert vocabulary.toolset is not None
-        file, document = vocabulary.toolset.file, vocabulary.toolset.document
-        if name not in file.tools:
-            self._compile_built_in(name, tool)
-            return
-        fails = tool.fails_when if tool.fails_when is not None else file.fails_when
-        if fails is not None:
-            place: Place = ("tools", name, "fails_when") if tool.fails_when is not None else ("fails_when",)
-            checked = vocabulary.expression(document, place, fails, vocabulary.fails_env(name), cel.BOOL)
-            if checked is not None:
-                self._fails[name] = cel.compile(checked)
-        for success, where, block in blocks_of(name, tool):
-            compiled = self._compile_block(document, where, block, name, success=success)
-            self._blocks.setdefault((name, success), []).append(compiled)
-
-    def _compile_built_in(self, name: str, tool: Tool) -> None:
-        """Compile a tool that stands in no file."""
-        for success, _, block in blocks_of(name, tool):
-            env = self._vocabulary.transition_env(name, success)
-            settings = tuple(
-                _Setting(path, tuple(path.split(".")), cel.compile(cel.check(cel.parse(value), env)))
-                for path, value in block.set.items()
-            )
-            self._blocks.setdefault((name, success), []).append(_Block(None, None, settings, block.finish))
-
-    def _compile_block(self, document: Document, place: Place, block: Block, tool: str, *, success: bool) -> _Block:
-        vocabulary = self._vocabulary
-        outer = vocabulary.transition_env(tool, success)
-        each = None
-        if block.each is not None:
-            each = vocabulary.expression(document, (*place, "each"), block.each, outer)
-            if each is not None and each.type != cel.DYN and not isinstance(each.type, cel.ListType):
-                vocabulary.problem(document, (*place, "each"), "wrong-type", f"each takes a list, this is {each.type}")
-        env = vocabulary.transition_env(tool, success, (*place, "each")) if block.each is not None else outer
-        when = None
-        if block.when is not None:
-            when = vocabulary.expression(document, (*place, "when"), block.when, env, cel.BOOL)
-        settings = [
-            self._setting(document, where, path, env, self._value(document, where, value, env, path))
-            for path, value in block.set.items()
-            for where in [(*place, "set", path)]
-        ]
-        settings += [
-            self._setting(document, (*place, "unset", number), path, env, None)
-            for number, path in enumerate(block.unset)
-        ]
-        return _Block(
-            cel.compile(when) if when else None,
-            cel.compile(each) if each else None,
-            tuple(setting for setting in settings if setting is not None),
-            block.finish,
-        )
-
-    def _setting(
-        self, document: Document, place: Place, path: str, env: cel.Env, value: Value | None
-    ) -> _Setting | None:
-        vocabulary = self._vocabulary
-        target = vocabulary.target(document, place, path, key=value is not None)
-        if target is None or not self._has_depth(document, place, target, key=value is not None):
-            return None
-        if value is None:
-            vocabulary.declared_path(document, place, target, env)
-        parts: list[str | Program] = []
-        for part in target.parts:
-            checked = part if isinstance(part, str) else vocabulary.checked(part, env, cel.STRING)
-            if checked is None:
-                return None
-            parts.append(checked if isinstance(checked, str) else cel.compile(checked))
-        fixed = tuple(part for part in parts if isinstance(part, str))
-        return _Setting(target.text, tuple(parts), value, fixed if len(fixed) == len(parts) else None)
-
-    def _has_depth(self, document: Document, place: Place, target: Target, *, key: bool) -> bool:
-        """Whether a path names one fact, flag, constraint or goal, and nothing inside what has no inside."""
-        root, depth = target.parts[0], len(target.parts)
-        fits = depth == 1 if root in ("error", "final_answer") else depth == 2 if root in _TRUTHS else depth > 1
-        if not fits:
-            shape = root if root in ("error", "final_answer") else f"{root}.NAME"
-            message = f"{target.text} cannot be set: a transition sets {shape}"
-            self._vocabulary.problem(document, place, "not-a-path", message, key=key)
-        return fits
-
-    def _value(self, document: Document, place: Place, value: Any, env: cel.Env, path: str = "") -> Value:
-        """Compile an expression, or a map or list of them; `path` is what the whole is for."""
-        if isinstance(value, str):
-            checked = self._vocabulary.expression(document, place, value, env)
-            if checked is None:
-                return _constant(None)
-            if path.partition(".")[0] in _TRUTHS and checked.type not in (cel.BOOL, cel.DYN):
-                message = f"{path} is true or false, this is {checked.type}"
-                self._vocabulary.problem(document, place, "wrong-type", message)
-            program = cel.compile(as_found(checked))
-            found = cel.path_of(checked.node)
-            return program if found and found[0] in _JSON else _json(program)
-        if isinstance(value, Mapping):
-            return _map({k: self._value(document, (*place, k), item, env) for k, item in value.items()})
-        if isinstance(value, list):
-            return _list([self._value(document, (*place, n), item, env) for n, item in enumerate(value)])
-        return _constant(value)
-
     def _compile_goals(self, goals: Sequence[GoalModel], document: Document, place: Place) -> None:
         vocabulary = self._vocabulary
         for number, goal in enumerate(goals):
@@ -428,49 +299,3 @@ def _true(program: Program, roots: Mapping[str, Any], moment: Moment, problems: 
 
 def _why(answer: cel.Answer) -> str:
     return f"{', '.join(answer.missing)} not known" if answer.missing else str(answer.error)
-
-
-def _constant(value: Any) -> Value:
-    answer = cel.Answer(known=True, value=value)
-    return lambda _roots, _moment: answer
-
-
-def _json(program: Program) -> Value:
-    """An expression whose value must be fit for a ledger."""
-
-    def value(roots: Mapping[str, Any], moment: Moment) -> cel.Answer:
-        answer = program(roots, moment)
-        if not answer.known:
-            return answer
-        try:
-            return cel.Answer(known=True, value=cel.to_json(answer.value))
-        except cel.EvalError as error:
-            return cel.Answer(known=False, error=str(error))
-
-    return value
-
-
-def _map(values: Mapping[str, Value]) -> Value:
-    def value(roots: Mapping[str, Any], moment: Moment) -> cel.Answer:
-        made = {}
-        for key, inner in values.items():
-            answer = inner(roots, moment)
-            if not answer.known:
-                return answer
-            made[key] = answer.value
-        return cel.Answer(known=True, value=made)
-
-    return value
-
-
-def _list(values: Sequence[Value]) -> Value:
-    def value(roots: Mapping[str, Any], moment: Moment) -> cel.Answer:
-        made = []
-        for inner in values:
-            answer = inner(roots, moment)
-            if not answer.known:
-                return answer
-            made.append(answer.value)
-        return cel.Answer(known=True, value=made)
-
-    return value

@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from ledgercli import executor
+from ledgercli import programs, servers
 from ledgercli.errors import LedgerCliError
-from ledgercli.executor import Executor, Replies, is_yes, load_function, parse_output
+from ledgercli.executor import Executor, Replies, is_yes, load_function
 from ledgercli.loading import load_toolset
 from ledgercli.records import Proposal, Result
+from ledgercli.results import parse_output
 from tests.books import write
 
 OPEN = "{a: {default: null}, b: {default: null}}"
@@ -306,7 +307,7 @@ def test_a_program_that_leaves_its_output_to_another_has_a_time_limit_all_the_sa
 
 
 def test_a_program_that_prints_too_much_is_a_failed_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "MAX_OUTPUT", 1000)
+    monkeypatch.setattr(programs, "MAX_OUTPUT", 1000)
     result = run(program(tmp_path, "print('x' * 2000)"), "act")
     assert result == Result(success=False, error=f"{sys.executable} printed more than 1,000 bytes")
 
@@ -477,7 +478,7 @@ def test_an_answer_that_is_no_json_is_text(tmp_path: Path, server: str) -> None:
 
 
 def test_an_answer_that_is_too_long_is_a_failure(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "MAX_OUTPUT", 1000)
+    monkeypatch.setattr(servers, "MAX_OUTPUT", 1000)
     assert run(http(tmp_path, f"{server}/huge"), "act") == Result(
         success=False, error="the server sent more than 1,000 bytes"
     )
