@@ -12,26 +12,22 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-import secrets
 import threading
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-import orjson
 
-from ledgercli import cel, paths
-from ledgercli.enforcer import BAD_ARGUMENTS
+from ledgercli import cel
+from ledgercli.approvals import Approvals
 from ledgercli.errors import BlockedError, LedgerCliError
 from ledgercli.history import History
+from ledgercli.intake import LONGEST, kept, new_run_id, own, parts_of, present
 from ledgercli.ledger import Ledger, LedgerLimitError, Sync
 from ledgercli.policy import Pack
 from ledgercli.records import (
-    Finding,
     Line,
     Outcome,
     Proposal,
@@ -39,7 +35,6 @@ from ledgercli.records import (
     Status,
     Verdict,
     approval_line,
-    bound,
     close_line,
     intent_line,
     open_line,
@@ -54,9 +49,6 @@ from ledgercli.toolset import USER, Toolset
 from ledgercli.updater import Change
 
 Clock = Callable[[], cel.Timestamp]
-_LONGEST = 1000  # characters of what is wrong with a value that cannot be kept
-_MOVING = ("now", "state.step", "steps_since(")  # reads that differ at every step
-_PARTS = ("task", "facts", "constraints", "flags", "goals")
 
 
 class _Pending(msgspec.Struct, frozen=True):
@@ -66,16 +58,6 @@ class _Pending(msgspec.Struct, frozen=True):
     verdict: Verdict
     now: cel.Timestamp
     write: bool
-
-
-@dataclass(slots=True)
-class _Approval:
-    """An answer to a step that waited, good for one execution of the same call."""
-
-    step: int
-    yes: bool
-    tool: str
-    bound: Mapping[str, str]
 
 
 class Guard:
@@ -120,9 +102,9 @@ class Guard:
         if rulebook is None:
             if toolset is None:
                 raise LedgerCliError("a guard needs a toolset")
-            rulebook = Rulebook.of(packs, toolset, {} if isinstance(state, State) else _parts(state), shadow=shadow)
+            rulebook = Rulebook.of(packs, toolset, {} if isinstance(state, State) else parts_of(state), shadow=shadow)
         self._rules = rulebook
-        self._state = state if isinstance(state, State) else rulebook.initial_state(**_parts(state))
+        self._state = state if isinstance(state, State) else rulebook.initial_state(**parts_of(state))
         self._history = History(str(self._state.tree["task"]))
         self._clock = clock or present
         self._recorded = recorded
@@ -131,11 +113,10 @@ class Guard:
         self._lock = threading.RLock()
         self._steps = 0
         self._pending: dict[int, _Pending] = {}
-        self._waiting: dict[int, _Pending] = {}
-        self._approvals: list[_Approval] = []
         self._closed = False
         self.run = new_run_id()
         self._redactor = Redactor(rulebook.toolset.file.redact, rulebook.toolset.document.source.text)
+        self._approvals = Approvals(self._redactor.hidden)
         self._ledger: Ledger | None = None
         opening = self._opening(engine, shadow, reference)
         if ledger is not None:
@@ -193,10 +174,10 @@ class Guard:
         with self._lock:
             self._open_for_steps()
             now, step = self._clock(), self._steps + 1
-            proposal, refusal = _kept(tool, args, call_id, step)
+            proposal, refusal = kept(tool, args, call_id, step)
             verdict = refusal or self._rules.enforcer.judge(proposal, self._state, self._history, now, step=step)
             if verdict.effect == "require_approval":
-                verdict = self._with_approval(proposal, verdict)
+                verdict = self._approvals.used(proposal, verdict)
             known = self._rules.toolset.tools.get(proposal.tool)
             pending = _Pending(proposal, verdict, now, write=known is None or known.access == "write")
             if verdict.runs:
@@ -233,7 +214,7 @@ class Guard:
                 try:
                     self._with_result(pending, verdict.step, self._read(pending.proposal.tool, result))
                 except LedgerLimitError as error:
-                    why = f"the result cannot be kept: {error.message[:_LONGEST]}"
+                    why = f"the result cannot be kept: {error.message[:LONGEST]}"
                     self._with_result(pending, verdict.step, failed(why))
             self._tell()
             return self._state
@@ -302,7 +283,7 @@ class Guard:
                 action=Proposal(USER, {}),
                 verdict=None,
                 outcome="ok",
-                result=Result(success=True, data=_own(text)),
+                result=Result(success=True, data=own(text)),
             )
             self._append(line)
             self._steps = step
@@ -326,34 +307,10 @@ class Guard:
         """
         with self._lock:
             self._open_for_steps()
-            waiting = self._waiting.get(step)
-            if waiting is None:
-                raise LedgerCliError(f"step {step} does not wait for an approval")
-            tied = self._tied(waiting.proposal, waiting.verdict)
+            tied = self._approvals.bound(step)
             self._append(approval_line(at=self._at(), step=step, yes=yes, by=by, reason=reason, bound=tied))
-            del self._waiting[step]
-            self._approvals.append(_Approval(step, yes, waiting.proposal.tool, tied))
+            self._approvals.answer(step, yes=yes)
             self._tell()
-
-    def _with_approval(self, proposal: Proposal, verdict: Verdict) -> Verdict:
-        """Take the answer that was given for exactly this call, these packs and these values, if there is one."""
-        if not self._approvals:
-            return verdict
-        tied = self._tied(proposal, verdict)
-        for number, approval in enumerate(self._approvals):
-            if approval.tool == proposal.tool and approval.bound == tied:
-                del self._approvals[number]
-                return verdict.answered(approval.step, yes=approval.yes)
-        return verdict
-
-    def _tied(self, proposal: Proposal, verdict: Verdict) -> dict[str, str]:
-        """What an approval holds for.
-
-        What moves by itself from step to step is left out, or none would ever hold; secrets count as their masks,
-        since the digest of a short one can be found by trying.
-        """
-        reads = {path: value for path, value in verdict.reads.items() if not path.startswith(_MOVING)}
-        return bound(self._redactor.hidden(proposal.args), verdict.packs, self._redactor.hidden(reads))
 
     # ---- the end
 
@@ -433,7 +390,7 @@ class Guard:
             known = self._rules.toolset.tools.get(tool)
             said = known is not None and known.asks_person and isinstance(result, str)
             result = Result(success=True, data=result) if said else parse_output(result)
-        return Result(result.success, _own(result.data, ("result", "data")), _own(result.error, ("result", "error")))
+        return Result(result.success, own(result.data, ("result", "data")), own(result.error, ("result", "error")))
 
     def _refuse(self, pending: _Pending, step: int) -> None:
         verdict, proposal = pending.verdict, pending.proposal
@@ -457,7 +414,7 @@ class Guard:
         )
         self._steps = step
         if waits:
-            self._waiting[step] = pending
+            self._approvals.wait(proposal, verdict)
         else:
             self._history.denied(proposal.tool)
         self._state = change.state
@@ -512,60 +469,6 @@ def _left(pending: _Pending) -> Outcome:
     return "unknown" if pending.write else "cancelled"
 
 
-def _kept(tool: str, args: Any, call_id: str | None, step: int) -> tuple[Proposal, Verdict | None]:
-    """Return a proposal as lines hold it; arguments that no line can hold are refused, and are left out."""
-    tool, call_id = _clean(tool), None if call_id is None else _clean(call_id)
-    try:
-        if isinstance(args, Mapping):
-            return Proposal(tool, _own(args), call_id), None
-        why = f"they are no map but {type(args).__name__}"
-    except LedgerLimitError as error:
-        why = error.message[:_LONGEST]
-    reason = f"The arguments cannot be kept: {why}."
-    finding = Finding(BAD_ARGUMENTS, "deny", reason)
-    return Proposal(tool, {}, call_id), Verdict("deny", 0, {}, step=step, failed=(finding,), reason=reason)
-
-
-def _clean(text: str) -> str:
-    return str(text).encode("utf-8", "replace").decode()
-
-
-def _own(value: Any, path: paths.Path = ()) -> Any:
-    """Return a copy of a value, as it comes back from a line.
-
-    Raises:
-        LedgerLimitError: no line can hold it.
-
-    """
-    if value is None:
-        return None
-    Ledger.check(value, path)
-    return orjson.loads(orjson.dumps(value, paths.plain))
-
-
-def _parts(state: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The parts of a first state that a caller gives."""
-    for name in state or {}:
-        if name not in _PARTS:
-            near = cel.nearest(name, _PARTS) or _PARTS
-            raise LedgerCliError(f"a state has no part {name}; there is {', '.join(near)}")
-    return dict(_own(state or {}))
-
-
 def blocked(tool: str, verdict: Verdict) -> BlockedError:
     """Return the error that says why a call may not run."""
     return BlockedError(f"{tool} was refused: {verdict.reason}", verdict=verdict, fix=verdict.hint)
-
-
-def present() -> cel.Timestamp:
-    """Return the time now."""
-    return cel.Timestamp(time.time_ns())
-
-
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def new_run_id() -> str:
-    """Return a new run's id: 48 bits of time in ms, then 80 random bits, in the alphabet of ULIDs (sortable)."""
-    number = (int(time.time() * 1000) << 80) | secrets.randbits(80)
-    return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -5, -5))

@@ -16,8 +16,8 @@ from ledgercli import cel
 from ledgercli.cases import StateModel
 from ledgercli.documents import parse, validate
 from ledgercli.errors import LedgerCliError
-from ledgercli.guard import present
 from ledgercli.history import History
+from ledgercli.intake import present
 from ledgercli.loading import load_packs, load_toolset, refuse
 from ledgercli.policy import Pack
 from ledgercli.records import Proposal, Verdict

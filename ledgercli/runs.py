@@ -21,7 +21,8 @@ from ledgercli import cel, paths
 from ledgercli.decision import Engine, Recorded, Script
 from ledgercli.errors import ExitCode, LedgerCliError, OutputExistsError
 from ledgercli.executor import Executor, Person, Replies
-from ledgercli.guard import Guard, present
+from ledgercli.guard import Guard
+from ledgercli.intake import present
 from ledgercli.loading import load_scenario, refuse
 from ledgercli.loop import Approver, CtrlC, Ended, Loop, Runner
 from ledgercli.recordings import read

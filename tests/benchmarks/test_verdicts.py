@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ledgercli import cel
-from ledgercli.guard import present
 from ledgercli.history import History
+from ledgercli.intake import present
 from ledgercli.records import Proposal, Verdict
 from ledgercli.rulebook import Rulebook
 from tests.benchmarks.parts import ARGS, CONSTRAINTS, FACTS, RULES, book, ratio, say, twin
