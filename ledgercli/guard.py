@@ -383,6 +383,8 @@ class Guard:
     def _open_for_steps(self) -> None:
         if self._closed:
             raise LedgerCliError("the run has ended; its ledger is closed")
+        if self._state.status != "running" and not self._recorded:
+            raise LedgerCliError(f"the run has ended: {self._state.status}")
 
     def _read(self, tool: str, result: Any) -> Result:
         """Read what a tool returned; what a user said stays as it was said."""
