@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ledgercli import cel
 from ledgercli.documents import Document, Place
-from ledgercli.errors import EngineError
+from ledgercli.errors import ProposalError
 from ledgercli.functions import Moment
 from ledgercli.history import History
 from ledgercli.recordings import Call, Recording, UserMessage
@@ -39,7 +39,8 @@ class Engine(Protocol):
         """Return the next proposal; None if there is none.
 
         Raises:
-            EngineError: it cannot propose.
+            ProposalError: a proposal cannot be made from what is known.
+            EngineError: the engine itself failed.
 
         """
 
@@ -74,10 +75,8 @@ class Script:
         roots = {"state": state.tree, "now": now}
         moment = Moment(history, state)
         for entry in self._entries:
-            if entry.when is not None:
-                answer = entry.when(roots, moment)
-                if not (answer.known and answer.value is True):
-                    continue
+            if entry.when is not None and not entry.when.holds(roots, moment):
+                continue
             args = {name: self._value(make, f"the argument {name}", roots, moment) for name, make in entry.args.items()}
             return Proposal(str(self._value(entry.tool, "the tool", roots, moment)), args)
         return None
@@ -87,11 +86,11 @@ class Script:
         answer = make(roots, moment)
         if not answer.known:
             why = " and ".join(answer.missing) + " not known" if answer.missing else answer.error
-            raise EngineError(f"the script cannot make {what}: {why}")
+            raise ProposalError(f"the script cannot make {what}: {why}")
         try:
             return cel.to_json(answer.value)
         except cel.EvalError as error:
-            raise EngineError(f"the script cannot make {what}: {error}") from error
+            raise ProposalError(f"the script cannot make {what}: {error}") from error
 
     def _compile(self, entry: ScriptEntry, place: Place) -> _Entry:
         vocabulary, document = self._vocabulary, self._document

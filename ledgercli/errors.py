@@ -86,6 +86,12 @@ class BlockedError(LedgerCliError):
         self.verdict = verdict
 
 
+class ProposalError(LedgerCliError):
+    """A proposal cannot be made from what is known; the run fails."""
+
+    exit_code = ExitCode.NO
+
+
 class EngineError(LedgerCliError):
     """The decision engine failed."""
 

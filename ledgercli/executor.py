@@ -13,6 +13,7 @@ Not here: whether `fails_when` calls a result a failure (`updater`), and what a 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -132,12 +133,13 @@ class Executor:
                 return failed(f"the toolset does not say how {name} runs")
 
     def _python(self, target: str, tool: Tool, args: Mapping[str, Any]) -> Result:
-        try:
-            function = self._functions.get(target) or load_function(target, self._toolset.folder)
-            self._functions[target] = function
-        except LedgerCliError as error:
-            return failed(error.message)
-        return _within(tool.timeout, lambda: _called(function, args))
+        with contextlib.redirect_stdout(sys.stderr):  # what a tool prints is talk, stdout is what was asked for
+            try:
+                function = self._functions.get(target) or load_function(target, self._toolset.folder)
+                self._functions[target] = function
+            except LedgerCliError as error:
+                return failed(error.message)
+            return _within(tool.timeout, lambda: _called(function, args))
 
 
 def _called(function: Callable[..., Any], args: Mapping[str, Any]) -> Result:

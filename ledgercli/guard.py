@@ -195,7 +195,8 @@ class Guard:
         Arguments:
             verdict: what `check` returned for it.
             result: a `Result`, or what the tool returned; what is a failure is read from it.
-            outcome: `cancelled` or `unknown` where there is no result: no transition runs then.
+            outcome: `ok` or `error` where the caller knows better than the result; `cancelled` or `unknown` where
+                there is no result: no transition runs then.
 
         Returns:
             The state after it.
@@ -208,11 +209,13 @@ class Guard:
             pending = self._pending.get(verdict.step)
             if pending is None:
                 raise LedgerCliError(f"step {verdict.step} is not waiting for a result")
+            if outcome not in (None, "ok", "error", "cancelled", "unknown"):
+                raise LedgerCliError(f"{outcome} is no outcome; there is ok, error, cancelled and unknown")
             if outcome in ("cancelled", "unknown"):
                 self._without_result(pending, verdict.step, outcome)
             else:
                 try:
-                    self._with_result(pending, verdict.step, self._read(pending.proposal.tool, result))
+                    self._with_result(pending, verdict.step, self._read(pending.proposal.tool, result, outcome))
                 except LedgerLimitError as error:
                     why = f"the result cannot be kept: {error.message[:LONGEST]}"
                     self._with_result(pending, verdict.step, failed(why))
@@ -386,12 +389,16 @@ class Guard:
         if self._state.status != "running" and not self._recorded:
             raise LedgerCliError(f"the run has ended: {self._state.status}")
 
-    def _read(self, tool: str, result: Any) -> Result:
-        """Read what a tool returned; what a user said stays as it was said."""
+    def _read(self, tool: str, result: Any, outcome: Outcome | None = None) -> Result:
+        """Read what a tool returned, as success or failure if the caller says which; what a user said stays so."""
         if not isinstance(result, Result):
             known = self._rules.toolset.tools.get(tool)
             said = known is not None and known.asks_person and isinstance(result, str)
             result = Result(success=True, data=result) if said else parse_output(result)
+        if outcome == "ok":
+            result = Result(success=True, data=result.data)
+        elif outcome == "error" and result.success:
+            result = failed(f"{tool} failed", result.data)
         return Result(result.success, own(result.data, ("result", "data")), own(result.error, ("result", "error")))
 
     def _refuse(self, pending: _Pending, step: int) -> None:

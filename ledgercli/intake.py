@@ -61,6 +61,9 @@ def parts_of(state: Mapping[str, Any] | None) -> dict[str, Any]:
         if name not in _PARTS:
             near = cel.nearest(name, _PARTS) or _PARTS
             raise LedgerCliError(f"a state has no part {name}; there is {', '.join(near)}")
+    for name, value in ((state or {}).get("flags") or {}).items():
+        if not isinstance(value, bool):
+            raise LedgerCliError(f"the flag {name} is true or false, not {value!r}")
     return dict(own(state or {}))
 
 

@@ -54,7 +54,7 @@ class Loader:
 
     problems: list[Problem] = field(default_factory=list)
     sources: dict[str, Source] = field(default_factory=dict)
-    _documents: dict[str, tuple[Model, Document] | None] = field(default_factory=dict)
+    _documents: dict[tuple[str, Kind], tuple[Model, Document] | None] = field(default_factory=dict)
 
     # ---- one file
 
@@ -66,7 +66,7 @@ class Loader:
             InvalidDocumentError: its first key is misspelt.
 
         """
-        if name not in self._documents:
+        if (name, kind) not in self._documents:
             source = self.sources.get(name) or sources.read(name)
             found = sources.kind_of(source)
             if found is None:
@@ -76,8 +76,9 @@ class Loader:
                 raise UnreadableInputError(f"{source.name} {what}; a {kind} was asked for")
             validated = validate(parse(source), model)
             self.problems.extend(validated.problems)
-            self._documents[name] = None if validated.model is None else (validated.model, validated.document)
-        return self._documents[name]  # type: ignore[return-value]  # a name is read as one kind only
+            usable = None if validated.model is None else (validated.model, validated.document)
+            self._documents[name, kind] = usable
+        return self._documents[name, kind]  # type: ignore[return-value]  # a kind is read as one model only
 
     def toolset(self, name: str) -> Toolset | None:
         """Read a toolset."""
@@ -187,6 +188,9 @@ class Loader:
         Returns:
             The packs, the names of those that were replaced, the names of those that were added.
 
+        Raises:
+            LedgerCliError: one cannot be read, or two of them have one name.
+
         """
         result = {pack.name: pack for pack in packs}
         replaced: list[str] = []
@@ -195,6 +199,9 @@ class Loader:
             for one in self.given([name]):
                 if one.name in result and result[one.name].digest == one.digest:
                     continue
+                if one.name in (*replaced, *added):
+                    files = f"{result[one.name].document.source.name} and {one.document.source.name}"
+                    raise LedgerCliError(f"two packs are named {one.name}: {files}")
                 (replaced if one.name in result else added).append(one.name)
                 result[one.name] = one
         for name in (*replaced, *added):

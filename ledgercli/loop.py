@@ -20,9 +20,11 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
+from msgspec.structs import replace
+
 from ledgercli import cel
 from ledgercli.decision import Engine, Recorded, Said
-from ledgercli.errors import EngineError, ExitCode, LedgerCliError
+from ledgercli.errors import EngineError, ExitCode, LedgerCliError, ProposalError
 from ledgercli.guard import Guard
 from ledgercli.records import Proposal, Result, Status, Verdict
 from ledgercli.responder import Responder
@@ -176,6 +178,8 @@ class Loop:
             return self._answered(self._steps())
         except KeyboardInterrupt:
             return self._answered(Ended("interrupted"))
+        except ProposalError as error:
+            return self._answered(Ended("failed", error=error.message))
         except EngineError as error:
             return self._answered(Ended("error", error=error.message))
 
@@ -200,7 +204,7 @@ class Loop:
     def _step(self, proposal: Proposal) -> Ended | None:
         verdict = self._check(proposal)
         if verdict.effect == "require_approval" and not verdict.runs and not self._recording:
-            answer = self.approver(proposal, verdict)
+            answer = self.approver(*self._shown(proposal, verdict))
             if answer is None:
                 return Ended("awaiting_approval")
             yes, by = answer
@@ -224,6 +228,11 @@ class Loop:
         value = call(*args, **kwargs)
         self.ctrl_c.heed()
         return value
+
+    def _shown(self, proposal: Proposal, verdict: Verdict) -> tuple[Proposal, Verdict]:
+        """What a person may see of a call that waits: secrets are masked."""
+        shown = self.guard.shown
+        return Proposal(proposal.tool, shown(proposal.args)), replace(verdict, reason=shown(verdict.reason))
 
     @property
     def _recording(self) -> bool:

@@ -36,7 +36,7 @@ TYPE_WORDS = tuple(_WORDS)
 _UNDECIDED = cel.Type("dyn")  # of a name whose type is not found yet; by itself as good as `dyn`
 
 
-def schema_type(schema: Mapping[str, Any], what: str) -> cel.Type:
+def schema_type(schema: Any, what: str) -> cel.Type:
     """Return the type of values that fit a JSON Schema.
 
     Arguments:
@@ -44,6 +44,8 @@ def schema_type(schema: Mapping[str, Any], what: str) -> cel.Type:
         what: what a key of it is called in errors.
 
     """
+    if not isinstance(schema, Mapping):  # no schema at all; that is told where schemas are checked
+        return cel.DYN
     enum = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(enum, list) and enum and all(isinstance(one, str) for one in enum):
         return cel.EnumType(values=frozenset(enum), what="value")
@@ -60,8 +62,9 @@ def _object_type(schema: Mapping[str, Any], what: str) -> cel.Type:
     """A schema with `properties` is a record: another key is an error unless `additionalProperties` says otherwise."""
     more = schema.get("additionalProperties")
     properties = schema.get("properties")
-    if properties:
-        required = schema.get("required", ())
+    if isinstance(properties, Mapping) and properties:
+        needed = schema.get("required")
+        required = needed if isinstance(needed, list) else []
         fields = {k: cel.Field(schema_type(v, what), optional=k not in required) for k, v in properties.items()}
         return cel.RecordType("map", fields, open=bool(more), noun=what)
     return cel.MapType(key=cel.STRING, value=schema_type(more, what) if isinstance(more, Mapping) else cel.DYN)

@@ -276,6 +276,8 @@ class _Places:
             return Path(FOLDER) / f"{_stamped(name)}{ENDING}"
         if not self._folder:
             return _new(self._out)
+        if self._out.exists() and not self._out.is_dir():
+            raise OutputExistsError(f"{self._out} exists and is no folder; several runs make a ledger each")
         return _new(self._free(self._out, name, ENDING))
 
     def many(self, name: str) -> Path:

@@ -18,8 +18,9 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from ledgercli.errors import InvalidDocumentError, UnreadableInputError
 
@@ -118,8 +119,14 @@ def read(path: str | os.PathLike[str]) -> Source:
     """
     name = os.fspath(path)
     if name == "-":
-        return Source.of(STDIN, _bounded(STDIN, sys.stdin.buffer.read(MAX_BYTES + 1)))
+        return Source.of(STDIN, _bounded(STDIN, _all_of(sys.stdin.buffer)))
     return Source.of(name, _bounded(name, _read_bytes(name, MAX_BYTES + 1)))
+
+
+@lru_cache(maxsize=1)
+def _all_of(stream: BinaryIO) -> bytes:
+    """Read standard input, which can be read once but may be asked for twice."""
+    return stream.read(MAX_BYTES + 1)
 
 
 def _bounded(name: str, data: bytes) -> bytes:

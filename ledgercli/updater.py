@@ -118,8 +118,7 @@ class Updater:
         if program is None:
             return result
         roots = self._roots(proposal, result, state, now)
-        answer = program(roots, Moment(history, state))
-        fails = answer.known and answer.value is True
+        fails = program.holds(roots, Moment(history, state))
         if fails == (not result.success):
             return result
         if not fails:

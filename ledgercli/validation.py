@@ -117,7 +117,10 @@ def _sorted_out(paths: Sequence[str]) -> tuple[dict[str, list[str]], list[Proble
     files: dict[str, list[str]] = {kind: [] for kind in (*YAML_KINDS, "ledger")}
     misspelt: list[Problem] = []
     for name in sources.find(paths):
-        kind = sources.kind_of(sources.read(name) if name in paths and Path(name).suffix != ".jsonl" else name)
+        by_content = name in paths and (Path(name).suffix != ".jsonl" or not os.path.lexists(name))
+        kind = sources.kind_of(sources.read(name) if by_content else name)
+        if kind == "ledger" and name == "-":
+            raise UnreadableInputError("a ledger is checked as a file, not on standard input", fix="name its file")
         if kind is not None:
             files[kind].append(name)
         elif problems := _misspelt(name):

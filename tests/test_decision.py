@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ledgercli.decision import Recorded, Said, Script
-from ledgercli.errors import EngineError
+from ledgercli.errors import ProposalError
 from ledgercli.history import History
 from ledgercli.loading import load_scenario
 from ledgercli.recordings import Call, Recording, UserMessage
@@ -88,7 +88,7 @@ def test_arguments_keep_their_types_and_are_json(tmp_path: Path, written: str, m
     ],
 )
 def test_an_argument_that_cannot_be_told_fails(tmp_path: Path, written: str, why: str) -> None:
-    with pytest.raises(EngineError) as caught:
+    with pytest.raises(ProposalError) as caught:
         propose(tmp_path, f"[{{propose: {{tool: act, args: {{x: {written}}}}}}}]")
     assert why in caught.value.message
 
@@ -96,7 +96,7 @@ def test_an_argument_that_cannot_be_told_fails(tmp_path: Path, written: str, why
 def test_the_tool_may_be_computed(tmp_path: Path) -> None:
     entries = "[{propose: {tool: '{state.facts.n}', args: {y: 1}}}]"
     assert propose(tmp_path, entries, n="other") == Proposal("other", {"y": 1})
-    with pytest.raises(EngineError, match="cannot make the tool"):
+    with pytest.raises(ProposalError, match="cannot make the tool"):
         propose(tmp_path, entries)
 
 

@@ -94,7 +94,7 @@ def run(folder: Path, script: str, more: str = "", **options: Any) -> tuple[Ende
         (always("go"), "constraints: {max_seconds: 0}", Ended("limit", limit="max_seconds"), 3),
         (always("go"), "constraints: {max_repeats: 2}", Ended("limit", limit="max_repeats"), 3),
         (always("large"), "", Ended("awaiting_approval"), 3),
-        (always("'{state.facts.n}'"), "", Ended("error", error="the script cannot make the argument x: state.facts.n not known"), 4),
+        (always("'{state.facts.n}'"), "", Ended("failed", error="the script cannot make the argument x: state.facts.n not known"), 1),
         (always("limit"), "", Ended("error", error="the limit max_steps is no number: 'few'"), 4),
         (always("go"), "goals: [{name: g, done_when: state.facts.n == 'go'}]", Ended("completed"), 0),
     ],
@@ -170,7 +170,7 @@ def test_an_answer_is_made_of_the_final_state(tmp_path: Path) -> None:
 
 def test_a_failed_engine_still_gives_what_answer_there_is(tmp_path: Path) -> None:
     ended, lines = run(tmp_path, always("'{state.facts.n}'"), "answer: 'At step {state.step}.'")
-    assert (ended.status, ended.answer, lines[-1]["steps"]) == ("error", "At step 0.", 0)
+    assert (ended.status, ended.answer, lines[-1]["steps"]) == ("failed", "At step 0.", 0)
 
 
 def test_a_recorder_that_breaks_leaves_a_closed_ledger_and_the_error_goes_on(tmp_path: Path) -> None:

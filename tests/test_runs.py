@@ -13,6 +13,7 @@ import pytest
 
 from ledgercli.errors import InvalidDocumentError, LedgerCliError, OutputExistsError, UnreadableInputError
 from ledgercli.ledger.verify import verify
+from ledgercli.loop import Ended
 from ledgercli.runs import Job, Options, prepare, safe
 from tests.books import carry_out, kept, lines_of, scenario, write
 
@@ -412,8 +413,14 @@ def test_a_transcript_that_cannot_be_read_ends_the_runs_there(tmp_path: Path) ->
 
 
 def test_an_engine_that_fails_is_not_made_good_by_expectations(tmp_path: Path) -> None:
-    text = SCRIPT.replace("{amount: 5}", "{amount: '{state.facts.reply}'}").replace(
-        "status: completed", "status: error"
-    )
+    text = SCRIPT.replace("status: completed", "status: error")
+    _, job, _ = run(scenario(tmp_path, text, TOOLS, PACK))
+    assert int(job.exit_code(Ended("error"))) == 4
+    assert int(job.exit_code(Ended("completed"))) == 1
+
+
+def test_an_argument_that_cannot_be_told_fails_the_run(tmp_path: Path) -> None:
+    text = SCRIPT.replace("{amount: 5}", "{amount: '{state.facts.reply}'}")
     ended, job, _ = run(scenario(tmp_path, text, TOOLS, PACK))
-    assert (ended.status, int(job.exit_code(ended))) == ("error", 4)
+    assert (ended.status, int(job.exit_code(ended))) == ("failed", 1)
+    assert ended.error == "the script cannot make the argument amount: state.facts.reply not known"

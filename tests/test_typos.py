@@ -27,7 +27,7 @@ from ledgercli.policy import Pack
 from ledgercli.policytests import check as check_cases
 from ledgercli.policytests import rulebook_of
 from ledgercli.rulebook import Rulebook
-from ledgercli.sources import Problem, Source
+from ledgercli.sources import Problem, Source, kind_of
 from ledgercli.validation import load_cases, scenario_problems
 
 from .names_in_files import DECLARATIONS, InExpression, at_place, leaves, names_of, uses_in
@@ -88,13 +88,14 @@ class Shipped:
 def problems_of(root: Root, loaded: dict[str, Any], edited: Source | None, ruled: set[str] | None) -> list[Problem]:
     """Check a root; only the packs in `ruled` (None: all) are checked with their rules."""
     loader = Loader(sources={edited.name: edited} if edited else {})
-    loader._documents = {name: read for name, read in loaded.items() if edited is None or name != edited.name}
+    known = {name: read for name, read in loaded.items() if edited is None or name != edited.name}
+    loader._documents = {(name, kind_of(read[1].source)): read for name, read in known.items()}
     found: list[Problem] = []
     try:
         found = _checked(loader, root, ruled)
     except InvalidDocumentError as error:
         found = [problem for problem in error.problems if isinstance(problem, Problem)]
-    loaded.update({name: read for name, read in loader._documents.items() if edited is None or name != edited.name})
+    loaded.update({name: read for (name, _), read in loader._documents.items() if not edited or name != edited.name})
     return [*loader.problems, *found]
 
 

@@ -571,7 +571,7 @@ class _Checker:
             kinds = tuple(arg.type for arg in call.args)
             new = (problem for problem in function.check(call, kinds) if problem not in self.problems)
             self.problems.extend(new)
-        if self.env.strict:
+        if _takes(function, call.args):
             self._report(call, _bad_literal(function, call))
 
     def _overloads(self, node: Call, scope: _Scope) -> tuple[str, Node | None, tuple[Function, ...]]:

@@ -54,6 +54,14 @@ class Program:
             return _YES
         return _NO if value is False else precise.Answer(known=True, value=value)
 
+    def holds(self, roots: Roots, context: Any = None) -> bool:
+        """Whether the answer is true; what cannot be told does not hold."""
+        try:
+            return self._fast(roots, context) is True
+        except Exception:  # noqa: BLE001 - as above
+            answer = precise.answer(self.checked, roots, context, self.limits)
+            return answer.known and answer.value is True
+
     def explain(self, roots: Roots, context: Any = None, *, values: bool = True) -> precise.Explanation:
         """The answer with what was read and, unless told otherwise, the values of all sub-expressions."""
         return precise.explain(self.checked, roots, context, self.limits, values=values)

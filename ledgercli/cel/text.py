@@ -119,7 +119,8 @@ class CheckedText:
     def render(self, roots: Mapping[str, Any], context: Any = None) -> str:
         """The text, with `?` for what cannot be told."""
         answers = self._answers(roots, context)
-        return "".join(one if isinstance(one, str) else _shown(one) or "?" for one in answers)
+        shown = (one if isinstance(one, str) else _shown(one) for one in answers)
+        return "".join("?" if text is None else text for text in shown)
 
     def value(self, roots: Mapping[str, Any], context: Any = None) -> Answer:
         """The value of a single expression, else the text; not known if any part is not."""

@@ -117,7 +117,7 @@ def _problems(error: InvalidDocumentError) -> None:
 
 
 def _usage(error: click.ClickException) -> None:
-    message = error.format_message()
+    message = " ".join(error.format_message().split())
     if not message.endswith("..."):
         message = message.removesuffix(".")
     fix = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -16,7 +16,7 @@ from ledgercli.ledger import Sync
 from ledgercli.loop import Approver
 from ledgercli.records import Proposal, Verdict
 from ledgercli.reports.screen import Screen
-from ledgercli.reports.terminal import Form, RunReport, call_text, failure_text
+from ledgercli.reports.terminal import Form, RunReport, call_text
 from ledgercli.runs import Job, Options, prepare
 
 __all__ = ["command"]
@@ -100,14 +100,16 @@ def command(  # noqa: PLR0913 - one parameter an option
     options = Options(out, packs, sets, task, replies, max_steps, now, mode == "shadow", sync, reference)
     worst = ExitCode.YES
     summaries: list[dict[str, Any]] = []
-    report = RunReport(form=form, verbosity=verbose, quiet=quiet, commands=NAMES)
+    report = RunReport(form=form, verbosity=verbose, quiet=quiet and form == "text", commands=NAMES)
     for scenario, jobs in prepare(names, options):
         many = scenario.file.decide.recording is not None
-        runs = [_one(job, report, approve) for job in (_watched(jobs) if many else jobs)]
+        runs = list(_until_interrupted(_watched(jobs) if many else jobs, report, approve))
         if many:
             report.many(scenario.name, runs)
         summaries += runs
         worst = max([worst, *(ExitCode(run["exit_code"]) for run in runs)])
+        if worst is ExitCode.INTERRUPTED:
+            break
     if form == "json":
         write_json(Screen.stdout(), {"schema": "run/1", "runs": summaries})
     return worst
@@ -134,6 +136,15 @@ def _watched(jobs: Iterator[Job]) -> Iterator[Job]:
             progress.advance(bar)
 
 
+def _until_interrupted(jobs: Iterable[Job], report: RunReport, approve: str | None) -> Iterator[dict[str, Any]]:
+    """Run one after the other; Ctrl-C ends the run that it meets, and no other begins."""
+    for job in jobs:
+        run = _one(job, report, approve)
+        yield run
+        if run["exit_code"] == ExitCode.INTERRUPTED:
+            return
+
+
 def _one(job: Job, report: RunReport, approve: str | None) -> dict[str, Any]:
     report.begin(job)
     ended = job.run(_Terminal() if sys.stdin.isatty() else None, _approver(approve), report.line)
@@ -147,9 +158,11 @@ def _approver(approve: str | None) -> Approver:
             return approve == "yes", f"--approve {approve}"
         if not sys.stdin.isatty():
             return None
-        click.echo(failure_text(verdict), err=True)
-        yes = click.confirm(f"Let {call_text(proposal.tool, proposal.args)} run?", default=False, err=True)
-        return yes, getpass.getuser()
+        question = f"{verdict.reason} Let {call_text(proposal.tool, proposal.args)} run?"
+        try:
+            return click.confirm(question, default=False, err=True), getpass.getuser()
+        except click.Abort as error:  # what click makes of Ctrl-C
+            raise KeyboardInterrupt from error
 
     return answer
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from ledgercli.errors import LedgerCliError
 from ledgercli.loop import Ended
-from ledgercli.records import Line, Verdict
+from ledgercli.records import Line
 from ledgercli.reports import values
 from ledgercli.reports.cells import WIDTH, cells, cut, pad
 from ledgercli.reports.many import many_lines
@@ -275,12 +275,6 @@ def _width(status: str) -> int:
 def call_text(tool: str, args: Mapping[str, Any]) -> str:
     """Return a call for a question: whole, since a yes is a yes to exactly this."""
     return cut(values.call(tool, args), None)
-
-
-def failure_text(verdict: Verdict) -> str:
-    """Return why a verdict asks for approval, for a question."""
-    steps = Steps(Screen.stderr(), nowhere, indent="")
-    return "\n".join(steps.verdict(verdict.to_json()))
 
 
 def _engine(engine: Mapping[str, Any]) -> str:

@@ -108,3 +108,11 @@ def _one_by_one(rules, roots, context):
             if part is rule.grant and part is not None:
                 grants.append(held)
     return applied, reads, tuple(grants)
+
+
+def test_what_cannot_be_told_does_not_hold():
+    program = cel.compile(cel.check(cel.parse("x.a || x.b"), cel.Env({"x": cel.MapType()}), cel.BOOL))
+    assert program.holds({"x": {"a": True}})
+    assert program.holds({"x": {"b": True}})  # by the precise form, which absorbs the error of the other side
+    assert not program.holds({"x": {"a": False}})
+    assert not program.holds({"x": {"a": False, "b": False}})
