@@ -113,7 +113,10 @@ def _check(vocabulary: Vocabulary, toolset: Toolset, place: Place, schema: Mappi
     if words or far:
         return
     try:
-        jsonschema_rs.validator_for(dict(schema))
+        validator = jsonschema_rs.validator_for(dict(schema))
+        if "default" in schema and not validator.is_valid(schema["default"]):
+            message = "the default does not fit the argument's own schema"
+            vocabulary.problem(document, (*place, "default"), "bad-schema", message)
     except jsonschema_rs.ValidationError as error:
         vocabulary.problem(document, (*place, *error.instance_path), "bad-schema", error.message)
 

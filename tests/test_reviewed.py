@@ -142,3 +142,10 @@ def test_a_flag_is_true_or_false_also_in_a_guard(tmp_path: Path) -> None:
     files(tmp_path)
     with pytest.raises(LedgerCliError, match="the flag payment_failed is true or false"):
         Guard(toolset=tmp_path / "s.tools.yaml", state={"flags": {"payment_failed": "x"}})
+
+
+def test_a_default_that_does_not_fit_its_argument_is_an_error(tmp_path: Path) -> None:
+    tools = TOOLS.replace('note: {type: string, default: ""}', "note: {type: string, default: 5}")
+    validated = ledger("validate", ".", folder=files(tmp_path, tools=tools))
+    assert validated.returncode == 1
+    assert "error[bad-schema]: the default does not fit the argument's own schema" in validated.stdout
