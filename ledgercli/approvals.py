@@ -55,20 +55,37 @@ class Approvals:
             raise LedgerCliError(f"step {step} does not wait for an approval")
         return self._bound(*self._waiting[step])
 
-    def answer(self, step: int, *, yes: bool) -> None:
-        """Take in the answer to a waiting step."""
-        tied = self.bound(step)
+    def answer(self, step: int, *, yes: bool, tied: Mapping[str, str]) -> None:
+        """Take in the answer to a waiting step; `tied` is what it holds for, as `bound` says it."""
         proposal, _ = self._waiting.pop(step)
         self._answers.append(_Answer(step, yes, proposal.tool, tied))
 
-    def used(self, proposal: Proposal, verdict: Verdict) -> Verdict:
-        """Return the verdict with the answer that was given for exactly this, and use it up; as it is without one."""
+    def answered(self, proposal: Proposal, verdict: Verdict) -> Verdict:
+        """Return the verdict with the answer that was given for exactly this; as it is without one."""
         tied = self._bound(proposal, verdict) if self._answers else {}
-        for number, answer in enumerate(self._answers):
+        for answer in self._answers:
             if answer.tool == proposal.tool and answer.bound == tied:
-                del self._answers[number]
                 return verdict.answered(answer.step, yes=answer.yes)
         return verdict
+
+    def use(self, verdict: Verdict) -> None:
+        """Use up the answer that stands in a verdict."""
+        self._answers = [answer for answer in self._answers if answer.step != verdict.approval]
+
+    def forget(self) -> None:
+        """Drop all: the state that they were asked in is gone."""
+        self._waiting.clear()
+        self._answers.clear()
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing waits and no answer is unused."""
+        return not self._waiting and not self._answers
+
+    @property
+    def waiting(self) -> Mapping[int, tuple[Proposal, Verdict]]:
+        """The calls that nobody has answered, by step."""
+        return self._waiting
 
     def _bound(self, proposal: Proposal, verdict: Verdict) -> dict[str, str]:
         reads = {path: value for path, value in verdict.reads.items() if not path.startswith(_MOVING)}

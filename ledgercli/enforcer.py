@@ -21,6 +21,7 @@ from ledgercli.functions import Moment
 from ledgercli.history import History
 from ledgercli.policy import EFFECTS, Effect, Pack
 from ledgercli.records import Finding, Proposal, Verdict
+from ledgercli.redaction import holds_mask
 from ledgercli.rules import CompiledPack, CompiledRule, Compiler, ToolPlan
 from ledgercli.state import State
 from ledgercli.toolset import FINISH, Tool
@@ -61,8 +62,21 @@ class Enforcer:
         """Find every problem of every pack; they are added to the vocabulary's."""
         self._compiler.check()
 
-    def judge(
-        self, proposal: Proposal, state: State, history: History, now: cel.Timestamp, *, step: int = 0
+    def plan(self, tool: str) -> ToolPlan | None:
+        """Return the rules that can concern a tool, compiled for it; None where there is no such tool."""
+        if tool not in self._plans and tool in self._vocabulary.tools:
+            self._plans[tool] = self._compiler.plan(tool)
+        return self._plans.get(tool)
+
+    def judge(  # noqa: PLR0913 - what is judged, each by its name
+        self,
+        proposal: Proposal,
+        state: State,
+        history: History,
+        now: cel.Timestamp,
+        *,
+        step: int = 0,
+        masked: bool = False,
     ) -> Verdict:
         """Judge one proposal.
 
@@ -72,17 +86,16 @@ class Enforcer:
             history: the steps up to now.
             now: the time of the proposal.
             step: its number, which the verdict carries.
+            masked: it comes from a ledger, so that a masked argument fits whatever its schema says.
 
         """
         name, args = proposal.tool, proposal.args
-        plan = self._plans.get(name)
+        plan = self._plans.get(name) or self.plan(name)
         if plan is None:
-            if name not in self._vocabulary.tools:
-                return self._refused(step, UNKNOWN_TOOL, f"There is no tool {name}.", self._like(name))
-            plan = self._plans[name] = self._compiler.plan(name)
+            return self._refused(step, UNKNOWN_TOOL, f"There is no tool {name}.", self._like(name))
         if plan.defaults:
             args = {**plan.defaults, **args}
-        if not plan.fits(args):
+        if not plan.fits(args) and not (masked and holds_mask(args)):
             return self._refused(step, BAD_ARGUMENTS, *_bad_arguments(name, self._vocabulary.tools[name], args))
         action = {"tool": name, "args": args, "access": plan.access, "tags": plan.tags}
         roots = {"state": state.tree, "action": action, "now": now}
@@ -94,6 +107,30 @@ class Enforcer:
         if "now" in reads:
             reads["now"] = str(now)
         return Verdict("allow", applied, reads, step, packs=self._digests)
+
+    def consulted(
+        self, proposal: Proposal, state: State, history: History, now: cel.Timestamp
+    ) -> dict[str, dict[str, Any]]:
+        """Return what each rule that concerns a call reads for itself; one that does not apply, of its condition."""
+        plan = self.plan(proposal.tool)
+        consulted: dict[str, dict[str, Any]] = {}
+        if plan is None:
+            return consulted
+        action = {
+            "tool": plan.tool,
+            "args": {**plan.defaults, **proposal.args},
+            "access": plan.access,
+            "tags": plan.tags,
+        }
+        roots, moment = {"state": state.tree, "action": action, "now": now}, Moment(history, state)
+        for pack in plan.packs:
+            for rule in pack.rules:
+                reads = consulted[rule.name] = {}
+                if rule.condition is None or _holds(rule.condition, roots, moment, reads, unknown=True):
+                    _answer(rule.decides, roots, moment, reads)
+                if "now" in reads:
+                    reads["now"] = str(now)
+        return consulted
 
     def _like(self, name: str) -> str | None:
         near = cel.nearest(name, self._vocabulary.tools)

@@ -12,20 +12,20 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
-
 from ledgercli import cel
-from ledgercli.approvals import Approvals
+from ledgercli.books import Books, Pending, Turn
 from ledgercli.errors import BlockedError, LedgerCliError
-from ledgercli.history import History
+from ledgercli.history import EVERYTHING, History
 from ledgercli.intake import LONGEST, kept, new_run_id, own, parts_of, present
 from ledgercli.ledger import Ledger, LedgerLimitError, Sync
+from ledgercli.ledger.holding import Hold
 from ledgercli.policy import Pack
 from ledgercli.records import (
     Line,
@@ -34,30 +34,17 @@ from ledgercli.records import (
     Result,
     Status,
     Verdict,
-    approval_line,
-    close_line,
-    intent_line,
     open_line,
-    step_line,
     timestamp,
 )
 from ledgercli.redaction import Redactor
+from ledgercli.reopening import Reopened, packs_of, refuse_ended, reopen
 from ledgercli.results import failed, parse_output
 from ledgercli.rulebook import Rulebook
 from ledgercli.state import State
-from ledgercli.toolset import USER, Toolset
-from ledgercli.updater import Change
+from ledgercli.toolset import Toolset
 
 Clock = Callable[[], cel.Timestamp]
-
-
-class _Pending(msgspec.Struct, frozen=True):
-    """A call that may run and has not been recorded yet."""
-
-    proposal: Proposal
-    verdict: Verdict
-    now: cel.Timestamp
-    write: bool
 
 
 class Guard:
@@ -75,6 +62,10 @@ class Guard:
         sync: when lines are forced to disk: `step`, `close` or `none`.
         reference: keep digests of the files in the ledger, not their text.
         recorded: a recording is judged: what happened, happened, so halts and approvals count as denials.
+        checkpoint: after how many steps the whole state is written again, so that a long ledger opens quickly.
+        origin: the ledger and step that `state` comes from, for the ledger's first line.
+        history: the steps that led to `state` there.
+        again: a run to go on with, in place of a new one; `Guard.resume` gives this.
         on_line: takes each line once it is written.
 
     Raises:
@@ -97,49 +88,146 @@ class Guard:
         sync: Sync = "step",
         reference: bool = False,
         recorded: bool = False,
+        checkpoint: int | None = None,
+        origin: Mapping[str, Any] | None = None,
+        history: History | None = None,
+        again: Reopened | None = None,
         on_line: Callable[[Line], None] | None = None,
     ) -> None:
+        self._ledger: Ledger | None = None
+        self._hold: Hold | None = None
+        if again is not None:
+            self.run: str = again.opening["run"]
+            self._keep(again.books, clock, on_line, checkpoint, again.rules.toolset)
+            self._go_on(again, sync)
+            return
         if rulebook is None:
             if toolset is None:
                 raise LedgerCliError("a guard needs a toolset")
             rulebook = Rulebook.of(packs, toolset, {} if isinstance(state, State) else parts_of(state), shadow=shadow)
-        self._rules = rulebook
-        self._state = state if isinstance(state, State) else rulebook.initial_state(**parts_of(state))
-        self._history = History(str(self._state.tree["task"]))
+        begins = state if isinstance(state, State) else rulebook.initial_state(**parts_of(state))
+        self.run = new_run_id()
+        keeps = EVERYTHING if engine is None else None  # a program may ask its history for anything
+        self._keep(Books(rulebook, begins, recorded=recorded, keeps=keeps), clock, on_line, checkpoint)
+        opening = open_line(
+            at=timestamp(),
+            run=self.run,
+            files=rulebook.files(reference=reference),
+            engine=engine or {"kind": "guard"},
+            state=begins.opening(),
+            mode="shadow" if shadow else "enforce",
+            origin=origin,
+        )
+        if ledger is not None:
+            self._ledger = Ledger.create(ledger, opening, sync=sync, make_folder=True)
+            self._hold = Hold(ledger)
+        self._untold.append(opening)
+        if origin is not None:
+            self._inherit(history or self.history)
+        self._tell()
+
+    @classmethod
+    def resume(  # noqa: PLR0913 - the public door: each argument documented below
+        cls,
+        ledger: str | Path,
+        packs: Sequence[str | Path] = (),
+        *,
+        sets: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+        sync: Sync = "step",
+        reference: bool = False,
+        checkpoint: int | None = None,
+        on_line: Callable[[Line], None] | None = None,
+    ) -> Self:
+        """Go on with a run after a crash, a limit or an approval, by the files that its ledger carries.
+
+        What was checked and has no outcome is in `pending`: only the program can tell what came of it.
+
+        Arguments:
+            ledger: the run's ledger.
+            packs: files of packs that take the place of those of the same name, or are added.
+            sets: what else changes in the state: path (`facts.x`, `flags.x`, `constraints.x`) → value.
+            clock: as for a new guard, and so are those that follow.
+            sync: when lines are forced to disk.
+            reference: keep digests of changed files, not their text.
+            checkpoint: after how many steps the whole state is written again.
+            on_line: takes each line once it is written.
+
+        Raises:
+            LedgerCliError: the run has ended, its ledger is damaged, or somebody else writes to it.
+
+        """
+        again = reopen(ledger, widely=bool(packs))
+        try:
+            refuse_ended(again)
+            again.take(packs_of(again.rules, packs, reference=reference)[0])
+            again.put(own(sets or {}))
+            again.refuse_masks()
+            return cls(again=again, clock=clock, sync=sync, checkpoint=checkpoint, on_line=on_line)
+        except BaseException:
+            again.hold.release()
+            raise
+
+    def _go_on(self, again: Reopened, sync: Sync) -> None:
+        """Write down that a run goes on, and with what."""
+        turn = again.turn(timestamp())
+        self._ledger, self._hold = again.ledger(sync), again.hold
+        again.books.masked = False  # what is proposed from here on is no mask
+        self._take(turn)
+        self._tell()
+
+    def _inherit(self, history: History) -> None:
+        """Write down what the run goes on from; a ledger that cannot hold that is taken back."""
+        keeps = self._books.history.keeps
+        self._books.history = history
+        try:
+            self._append(self._books.checkpoint(timestamp()))  # of all that is known: later rules may ask for more
+            self._books.history = History.from_json(history.to_json(), keeps=keeps)
+        except BaseException:
+            if self._ledger is not None:
+                self._let_go()
+                self._ledger.path.unlink(missing_ok=True)
+            raise
+
+    def _keep(
+        self,
+        books: Books,
+        clock: Clock | None,
+        on_line: Callable[[Line], None] | None,
+        checkpoint: int | None,
+        toolset: Toolset | None = None,
+    ) -> None:
+        toolset = toolset or books.rules.toolset
+        self._books = books
         self._clock = clock or present
-        self._recorded = recorded
         self._on_line = on_line
         self._untold: list[Line] = []
         self._lock = threading.RLock()
-        self._steps = 0
-        self._pending: dict[int, _Pending] = {}
-        self._closed = False
-        self.run = new_run_id()
-        self._redactor = Redactor(rulebook.toolset.file.redact, rulebook.toolset.document.source.text)
-        self._approvals = Approvals(self._redactor.hidden)
-        self._ledger: Ledger | None = None
-        opening = self._opening(engine, shadow, reference)
-        if ledger is not None:
-            self._ledger = Ledger.create(ledger, opening, sync=sync, make_folder=True)
-        self._untold.append(opening)
-        self._tell()
+        self._redactor = Redactor(toolset.file.redact, toolset.document.source.text)
+        books.approvals.hidden = self._redactor.hidden
+        self._checkpoint, self._checkpointed = checkpoint, books.steps
 
     # ---- what is known
 
     @property
     def state(self) -> State:
         """The state as it is now."""
-        return self._state
+        return self._books.state
 
     @property
     def history(self) -> History:
         """The steps up to now."""
-        return self._history
+        return self._books.history
 
     @property
     def steps(self) -> int:
         """How many steps there have been."""
-        return self._steps
+        return self._books.steps
+
+    @property
+    def pending(self) -> Mapping[int, Pending]:
+        """The calls that may run and whose outcome is not recorded yet, by step; `record` takes their `verdict`."""
+        return dict(self._books.pending)
 
     @property
     def head(self) -> str | None:
@@ -148,7 +236,7 @@ class Guard:
 
     def repeats(self, proposal: Proposal) -> int:
         """How often exactly this call has just been run in a row."""
-        return self._history.repeats_of_call(proposal.tool, self._filled(proposal))
+        return self._books.history.repeats_of_call(proposal.tool, self._books.filled(proposal))
 
     def shown(self, value: Any) -> Any:
         """Return a value of the state as it may be shown: what `redact:` names is masked, as in the ledger."""
@@ -173,19 +261,13 @@ class Guard:
         """
         with self._lock:
             self._open_for_steps()
-            now, step = self._clock(), self._steps + 1
-            proposal, refusal = kept(tool, args, call_id, step)
-            verdict = refusal or self._rules.enforcer.judge(proposal, self._state, self._history, now, step=step)
-            if verdict.effect == "require_approval":
-                verdict = self._approvals.used(proposal, verdict)
-            known = self._rules.toolset.tools.get(proposal.tool)
-            pending = _Pending(proposal, verdict, now, write=known is None or known.access == "write")
-            if verdict.runs:
-                if pending.write:
-                    self._append(intent_line(step=step, at=self._at(), now=str(now), action=proposal, verdict=verdict))
-                self._pending[step], self._steps = pending, step
-            else:
-                self._refuse(pending, step)
+            proposal, refusal = kept(tool, args, call_id, self._books.steps + 1)
+            if self._redactor.active:  # an answer given elsewhere is bound to the masks
+                self._redactor.masked({"kind": "intent", "action": proposal.to_json()})
+            verdict, line, then = self._books.check(proposal, self._clock(), timestamp(), refusal)
+            if line is not None:
+                self._append(line)
+            then()
             self._tell()
             return verdict
 
@@ -206,21 +288,21 @@ class Guard:
 
         """
         with self._lock:
-            pending = self._pending.get(verdict.step)
+            pending = self._books.pending.get(verdict.step)
             if pending is None:
                 raise LedgerCliError(f"step {verdict.step} is not waiting for a result")
             if outcome not in (None, "ok", "error", "cancelled", "unknown"):
                 raise LedgerCliError(f"{outcome} is no outcome; there is ok, error, cancelled and unknown")
             if outcome in ("cancelled", "unknown"):
-                self._without_result(pending, verdict.step, outcome)
+                self._take(self._books.left(verdict.step, outcome, timestamp()))
             else:
                 try:
-                    self._with_result(pending, verdict.step, self._read(pending.proposal.tool, result, outcome))
+                    self._executed(verdict.step, self._read(pending.proposal.tool, result, outcome))
                 except LedgerLimitError as error:
-                    why = f"the result cannot be kept: {error.message[:LONGEST]}"
-                    self._with_result(pending, verdict.step, failed(why))
+                    self._executed(verdict.step, failed(f"the result cannot be kept: {error.message[:LONGEST]}"))
+            self._mark()
             self._tell()
-            return self._state
+            return self.state
 
     def invoke(self, tool: str, args: Mapping[str, Any], function: Callable[..., Any]) -> Any:
         """Check a call, run `function(**args)` and record what came of it.
@@ -270,7 +352,7 @@ class Guard:
         if isinstance(error, Exception):
             self.record(verdict, failed(f"{type(error).__name__}: {error}"))
         else:
-            self.record(verdict, outcome=_left(self._pending[verdict.step]))
+            self.record(verdict, outcome=self._books.pending[verdict.step].interrupted)
 
     # ---- people
 
@@ -278,22 +360,9 @@ class Guard:
         """Write down what a user said unasked, as a step of the tool `user`, which is never judged."""
         with self._lock:
             self._open_for_steps()
-            step, now = self._steps + 1, self._clock()
-            line = step_line(
-                step=step,
-                at=self._at(),
-                now=str(now),
-                action=Proposal(USER, {}),
-                verdict=None,
-                outcome="ok",
-                result=Result(success=True, data=own(text)),
-            )
-            self._append(line)
-            self._steps = step
-            self._history.said(text)
-            self._state = self._state.become(self._state.tree, (), step=step)
+            self._take(self._books.said(own(text), self._clock(), timestamp()))
             self._tell()
-            return self._state
+            return self.state
 
     def approve(self, step: int, *, yes: bool, by: str, reason: str | None = None) -> None:
         """Answer a step that waits for an approval; the call must be proposed again, and is judged again.
@@ -310,9 +379,7 @@ class Guard:
         """
         with self._lock:
             self._open_for_steps()
-            tied = self._approvals.bound(step)
-            self._append(approval_line(at=self._at(), step=step, yes=yes, by=by, reason=reason, bound=tied))
-            self._approvals.answer(step, yes=yes)
+            self._take(self._books.answered(step, yes=yes, by=by, reason=reason, at=timestamp()))
             self._tell()
 
     # ---- the end
@@ -330,50 +397,61 @@ class Guard:
 
         """
         with self._lock:
-            if not self._closed:
-                for step, pending in list(self._pending.items()):
-                    self._without_result(pending, step, _left(pending))
-                line = close_line(at=self._at(), status=status, answer=answer, steps=self._steps, **more)
+            if self._books.closed is None:
+                for step, pending in list(self._books.pending.items()):
+                    self._take(self._books.left(step, pending.interrupted, timestamp()))
                 try:
-                    self._append(line)
+                    self._take(self._books.close(status, answer, timestamp(), **more))
                 except LedgerLimitError as error:
-                    self._append({**line, "answer": None, "error": f"the answer cannot be kept: {error.message}"})
-                self._closed = True
-                if self._ledger:
-                    self._ledger.close()
+                    why = f"the answer cannot be kept: {error.message}"
+                    self._take(self._books.close(status, None, timestamp(), **{**more, "error": why}))
+                self._let_go()
                 self._tell()
             return self.head
+
+    def _let_go(self) -> None:
+        if self._ledger is not None:
+            self._ledger.close()
+        if self._hold is not None:
+            self._hold.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if kind is None:
-            status: Any = self._state.status
-            self.close("completed" if status == "running" else status, self._state.tree["final_answer"])
+            status: Any = self.state.status
+            self.close("completed" if status == "running" else status, self.state.tree["final_answer"])
         else:
             self.close("interrupted" if not issubclass(kind, Exception) else "error", error=f"{kind.__name__}: {error}")
 
     # ---- lines
 
-    def _opening(self, engine: Mapping[str, Any] | None, shadow: bool, reference: bool) -> Line:  # noqa: FBT001
-        return open_line(
-            at=timestamp(),
-            run=self.run,
-            files=self._rules.files(reference=reference),
-            engine=engine or {"kind": "guard"},
-            state=self._state.opening(),
-            mode="shadow" if shadow else "enforce",
-        )
+    def _take(self, turn: Turn) -> None:
+        """Write what happens, then let it happen."""
+        self._append(turn.line)
+        turn.then()
 
-    def _at(self) -> str:
-        return timestamp()
+    def _executed(self, step: int, result: Result) -> None:
+        self._take(self._books.executed(step, result, timestamp()))
+
+    def _mark(self) -> None:
+        """Write a checkpoint where one is due and nothing is under way that it would not hold."""
+        books = self._books
+        due = self._checkpoint is not None and books.steps - self._checkpointed >= self._checkpoint
+        due = due and not self._redactor.active  # it would say what was masked only in the lines after it was known
+        if due and not books.pending and books.approvals.settled:
+            with contextlib.suppress(LedgerLimitError):  # a state that no line holds is read from the diffs
+                self._append(books.checkpoint(timestamp()))
+            self._checkpointed = books.steps
 
     def _append(self, line: Line) -> None:
         if self._redactor.active:
             line = self._redactor.masked(line)
+        seq = self._books.seq + 1
         if self._ledger is not None:
-            self._ledger.append(line)
+            seq = self._ledger.append(line).seq
+        self._books.seq = seq
         self._untold.append(line)
 
     def _tell(self) -> None:
@@ -384,15 +462,15 @@ class Guard:
                 self._on_line(line)
 
     def _open_for_steps(self) -> None:
-        if self._closed:
+        if self._books.closed is not None:
             raise LedgerCliError("the run has ended; its ledger is closed")
-        if self._state.status != "running" and not self._recorded:
-            raise LedgerCliError(f"the run has ended: {self._state.status}")
+        if self.state.status != "running" and not self._books.recorded:
+            raise LedgerCliError(f"the run has ended: {self.state.status}")
 
     def _read(self, tool: str, result: Any, outcome: Outcome | None = None) -> Result:
         """Read what a tool returned, as success or failure if the caller says which; what a user said stays so."""
         if not isinstance(result, Result):
-            known = self._rules.toolset.tools.get(tool)
+            known = self._books.rules.toolset.tools.get(tool)
             said = known is not None and known.asks_person and isinstance(result, str)
             result = Result(success=True, data=result) if said else parse_output(result)
         if outcome == "ok":
@@ -400,82 +478,6 @@ class Guard:
         elif outcome == "error" and result.success:
             result = failed(f"{tool} failed", result.data)
         return Result(result.success, own(result.data, ("result", "data")), own(result.error, ("result", "error")))
-
-    def _refuse(self, pending: _Pending, step: int) -> None:
-        verdict, proposal = pending.verdict, pending.proposal
-        waits = verdict.effect == "require_approval" and not self._recorded
-        change = Change(self._state.become(self._state.tree, (), step=step), {})
-        if not waits:
-            halts = verdict.halts and not self._recorded
-            change = self._rules.updater.denied(proposal, verdict, self._state, step=step, halts=halts)
-        self._append(
-            step_line(
-                step=step,
-                at=self._at(),
-                now=str(pending.now),
-                action=proposal,
-                verdict=verdict,
-                outcome="waiting" if waits else "denied",
-                result=None,
-                sets=change.sets,
-                unsets=change.unsets,
-            )
-        )
-        self._steps = step
-        if waits:
-            self._approvals.wait(proposal, verdict)
-        else:
-            self._history.denied(proposal.tool)
-        self._state = change.state
-
-    def _without_result(self, pending: _Pending, step: int, outcome: Outcome) -> None:
-        self._append(
-            step_line(
-                step=step,
-                at=self._at(),
-                now=str(pending.now),
-                action=pending.proposal,
-                verdict=pending.verdict,
-                outcome=outcome,
-                result=None,
-            )
-        )
-        del self._pending[step]
-        if outcome == "unknown":
-            self._history.executed(pending.proposal.tool, self._filled(pending.proposal), "unknown", None, step=step)
-        self._state = self._state.become(self._state.tree, (), step=max(step, self._state.step))
-
-    def _with_result(self, pending: _Pending, step: int, result: Result) -> None:
-        proposal, updater = pending.proposal, self._rules.updater
-        settled = updater.settled(proposal, result, self._state, self._history, pending.now)
-        latest = max(step, self._state.step)
-        change = updater.executed(proposal, settled, self._state, self._history, pending.now, step=step, latest=latest)
-        self._append(
-            step_line(
-                step=step,
-                at=self._at(),
-                now=str(pending.now),
-                action=proposal,
-                verdict=pending.verdict,
-                outcome="ok" if settled.success else "error",
-                result=settled,
-                sets=change.sets,
-                unsets=change.unsets,
-                problems=change.problems,
-            )
-        )
-        del self._pending[step]
-        self._rules.remember(self._history, proposal, settled, step)
-        self._state = change.state
-
-    def _filled(self, proposal: Proposal) -> Mapping[str, Any]:
-        tool = self._rules.toolset.tools.get(proposal.tool)
-        return tool.filled(proposal.args) if tool else proposal.args
-
-
-def _left(pending: _Pending) -> Outcome:
-    """What an interruption leaves of a call: a write may have taken effect, a read has none."""
-    return "unknown" if pending.write else "cancelled"
 
 
 def blocked(tool: str, verdict: Verdict) -> BlockedError:

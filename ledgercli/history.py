@@ -4,7 +4,9 @@ Invariants:
 * Every question is answered from tallies kept while entries are recorded: a run of 10,000 steps answers as fast
   as an empty one.
 * Values are told apart as the policy language does: 1 and 1.0 are the same, 1 and true are not.
-* Texts are taken apart into tokens only when the first question about grounding comes.
+* What no file of a run can ask for need not be kept (`keeps_for`): memory is then flat, whatever the number of steps.
+  A question about what is not kept raises; it is never answered from what happens to be there.
+* `to_json` holds what the entries said, not what was asked: the same entries give the same bytes.
 
 Executed are calls that ended `ok`, `error` or `unknown` (the last may have taken effect). A denied or cancelled one
 is not. Only `error` is a failure, only `ok` a success.
@@ -15,15 +17,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
+
+import msgspec
+
+from ledgercli.errors import LedgerFormatError
+from ledgercli.grounding import Texts
 
 NEVER = 1_000_000_000  # what `steps_since` says of a tool that has not run: larger than any ledger
-
-_ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Chinese and kana: no spaces, each sign is a token
-_LETTER = rf"[^\W{_ALONE}]"
-_WORD = re.compile(rf"{_LETTER}+|[{_ALONE}]")
-_NUMBER = re.compile(rf"(?<!{_LETTER})(?<!\.)[-+]?(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?(?!{_LETTER}|\.\d)")
-_JOINS = re.compile(_LETTER)
 
 
 def freeze(value: Any) -> Any:
@@ -51,8 +52,53 @@ def _alike(one: Any, other: Any) -> bool:
     return (one is True or one is False) == (other is True or other is False)
 
 
-@dataclass(slots=True)
-class _Tally:
+class Keeps(msgspec.Struct, frozen=True):
+    """What a history keeps beside its tallies, and so what may be asked of it.
+
+    Arguments:
+        calls: the arguments of every executed call, for sums, different values, and calls with certain arguments.
+        user: what the user said, for `from_user`.
+        results: what tools returned, for `from_tool`.
+
+    """
+
+    calls: bool = True
+    user: bool = True
+    results: bool = True
+
+
+EVERYTHING = Keeps()
+
+#: `"\u0066rom_tool"` or a broken line in a quoted YAML text spells a name that does not stand in the file as such.
+_HIDING = re.compile(r"\\[xuU\s]")
+_CALL_COUNT = re.compile(r"(?:count_calls|succeeded)\s*[(/\\]")  # as prose has them, the words are no call
+_BY_TOOL = re.compile(
+    r"""(?:count_calls|succeeded)\s*\(\s*state\.ledger\s*,\s*(?:[\w.]+|(''|["']|\\")[^"'\\]+\1)\s*\)"""
+)
+
+
+def keeps_for(texts: Iterable[str]) -> Keeps:
+    """Return what the files of a run can ask for; where in doubt, it is kept.
+
+    Arguments:
+        texts: the files as they stand: every pack, the toolset, the scenario.
+
+    """
+    whole = "\n".join(texts)
+    if _HIDING.search(whole):
+        return EVERYTHING
+    with_args = "sum_args" in whole or "distinct_args" in whole or _CALL_COUNT.search(_BY_TOOL.sub("", whole))
+    return Keeps(calls=bool(with_args), user="from_user" in whole, results="from_tool" in whole)
+
+
+class NotKeptError(LookupError):
+    """A history was asked for what it does not keep: `keeps_for` has not seen the text that asks, which is a bug."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"this history does not keep {what}")
+
+
+class _Tally(msgspec.Struct, forbid_unknown_fields=True):
     """What is known of one tool's calls, or of those with certain arguments."""
 
     calls: int = 0
@@ -63,109 +109,120 @@ class _Tally:
     last_step: int | None = None
     last_args: Mapping[str, Any] | None = None
     last_result: Any = None
-    asked: set[str] = field(default_factory=set)  # arguments whose sums and values are kept
-    sums: dict[str, float] = field(default_factory=dict)
-    values: dict[str, set[Any]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class _Texts:
-    """Whole tokens and numbers that were said in one place: the task, the user's answers, one tool's results."""
+class _Values:
+    """The values that one argument had in a tool's successful calls."""
 
-    waiting: list[Any] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    places: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    numbers: set[float] = field(default_factory=set)
+    total: float = 0.0
+    different: set[Any] = field(default_factory=set)
 
     def add(self, value: Any) -> None:
-        self.waiting.append(value)
-
-    def holds(self, value: Any) -> bool:
-        """Whether every leaf of `value` stands here."""
-        for said in self.waiting:
-            for leaf in _leaves(said):
-                self._read(leaf)
-        self.waiting.clear()
-        leaves = list(_leaves(value))
-        return bool(leaves) and all(self._leaf(leaf) for leaf in leaves)
-
-    def _read(self, leaf: Any) -> None:
-        if isinstance(leaf, bool) or leaf is None:
-            return
-        if isinstance(leaf, (int, float)):
-            self.numbers.add(leaf)
-            leaf = repr(leaf)
-        text = str(leaf).casefold()
-        self.texts.append(text)
-        for word in _WORD.finditer(text):
-            self.places.setdefault(word.group(), []).append((len(self.texts) - 1, word.start()))
-        self.numbers.update(_number(number.group().replace(",", "")) for number in _NUMBER.finditer(text))
-
-    def _leaf(self, leaf: Any) -> bool:
-        if isinstance(leaf, bool) or leaf is None:
-            return False
-        if isinstance(leaf, (int, float)):
-            return leaf in self.numbers
-        text = str(leaf).strip().casefold()
-        words = list(_WORD.finditer(text))
-        if not words:
-            return bool(text) and any(text in said for said in self.texts)
-        rarest = min(words, key=lambda word: len(self.places.get(word.group(), ())))
-        return any(
-            self._at(text, self.texts[number], place - rarest.start())
-            for number, place in self.places.get(rarest.group(), ())
-        )
-
-    @staticmethod
-    def _at(text: str, said: str, start: int) -> bool:
-        end = start + len(text)
-        if start < 0 or said[start:end] != text:
-            return False
-        opens = start == 0 or not (_JOINS.match(text[0]) and _JOINS.match(said[start - 1]))
-        closes = end == len(said) or not (_JOINS.match(text[-1]) and _JOINS.match(said[end]))
-        return opens and closes
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            self.total += value
+        self.different.add(freeze(value))
 
 
-def _number(text: str) -> int | float:
-    """The value of digits; whole numbers that a ledger can hold stay exact."""
-    return float(text) if "." in text or len(text) > len(str(-(2**63))) else int(text)
+class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+    """A history as a checkpoint holds it; what is not kept is absent."""
 
-
-def _leaves(value: Any) -> Iterator[Any]:
-    """Yield the leaves of a JSON value; an empty map, list or text is a leaf that nothing grounds."""
-    stack = [value]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, Mapping):
-            inner: Iterable[Any] = top.values()
-        elif isinstance(top, (list, tuple)):
-            inner = top
-        else:
-            yield top
-            continue
-        before = len(stack)
-        stack.extend(inner)
-        if len(stack) == before:
-            yield ""
+    task: str
+    tools: dict[str, _Tally]
+    row: tuple[str, int, int] | None  # the tool that ran last, and how often in a row: it, and its last call
+    denials_in_a_row: int
+    confirmed: list[tuple[str, dict[str, Any]]]
+    calls: list[tuple[str, dict[str, Any], bool]] | None = None
+    user: list[Any] | None = None
+    results: dict[str, list[Any]] | None = None
 
 
 class History:
-    """Tallies over the steps of one run, in the order in which they were recorded."""
+    """Tallies over the steps of one run, in the order in which they were recorded.
 
-    def __init__(self, task: str = "") -> None:
+    Arguments:
+        task: what is to be done, in the user's words.
+        keeps: what may be asked beyond the tallies.
+
+    """
+
+    def __init__(self, task: str = "", *, keeps: Keeps = EVERYTHING) -> None:
+        self.keeps = keeps
         self._tools: dict[str, _Tally] = {}
+        self._latest: str | None = None
+        self._of_tool = self._of_call = 0
+        self._denials = 0
+        self._confirmed: dict[Any, tuple[str, Mapping[str, Any]]] = {}
         self._calls: list[tuple[str, Mapping[str, Any], bool]] = []
         self._narrow: dict[tuple[str, frozenset[str]], dict[Any, _Tally]] = {}
-        self._row_tool: tuple[str | None, int] = (None, 0)
-        self._row_call: tuple[str | None, Mapping[str, Any], int] = (None, {}, 0)
-        self._confirmed: dict[Any, bool] = {}
-        self._task = _Texts([task])
-        self._user = _Texts()
-        self._results: dict[str, _Texts] = {}
+        self._values: dict[str, dict[str, _Values]] = {}
+        self._task = Texts([task])
+        self._user = Texts()
+        self._results: dict[str, Texts] = {}
+
+    # ---- as a checkpoint holds it
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that the entries said, as JSON data; arguments and results are shared, not copied."""
+        said: dict[str, Any] = {
+            "task": self._task.said[0],
+            "tools": {tool: msgspec.structs.asdict(tally) for tool, tally in self._tools.items()},
+            "row": None if self._latest is None else [self._latest, self._of_tool, self._of_call],
+            "denials_in_a_row": self._denials,
+            "confirmed": [list(call) for call in self._confirmed.values()],
+        }
+        if self.keeps.calls:
+            said["calls"] = [list(call) for call in self._calls]
+        if self.keeps.user:
+            said["user"] = list(self._user.said)
+        if self.keeps.results:
+            said["results"] = {tool: list(texts.said) for tool, texts in self._results.items()}
+        return said
+
+    @classmethod
+    def from_json(cls, said: Any, *, keeps: Keeps = EVERYTHING) -> Self:
+        """Return the history that `to_json` wrote, of which no more than `keeps` is kept.
+
+        Raises:
+            NotKeptError: it was written by a history that kept less; only the whole past can answer.
+            LedgerFormatError: `to_json` does not write such data.
+
+        """
+        try:
+            saved = msgspec.convert(said, _Saved)
+        except msgspec.ValidationError as error:
+            raise LedgerFormatError(f"this is no history: {error}") from None
+        for what in Keeps.__struct_fields__:
+            if getattr(keeps, what) and getattr(saved, what) is None:
+                raise NotKeptError(what)
+        history = cls(saved.task, keeps=keeps)
+        history._restore(saved)
+        return history
+
+    def _restore(self, saved: _Saved) -> None:
+        self._tools = saved.tools
+        if saved.row is not None:
+            self._latest, self._of_tool, self._of_call = saved.row
+        self._denials = saved.denials_in_a_row
+        for tool, args in saved.confirmed:
+            self.answered(tool, args, yes=True)
+        if self.keeps.calls:
+            self._calls.extend(saved.calls or ())
+        if self.keeps.user:
+            self._user.said.extend(saved.user or ())
+        if self.keeps.results:
+            self._results = {tool: Texts(list(texts)) for tool, texts in (saved.results or {}).items()}
+
+    def copy(self) -> Self:
+        """Return a history that goes on by itself from here."""
+        return self.from_json(self.to_json(), keeps=self.keeps)
+
+    # ---- entries
 
     def denied(self, tool: str) -> None:
         """Count a proposal that was refused."""
         self._tally(tool).denied += 1
+        self._denials += 1
 
     def executed(self, tool: str, args: Mapping[str, Any], outcome: str, data: Any, *, step: int) -> None:
         """Take in a call that ran.
@@ -179,29 +236,40 @@ class History:
 
         """
         tally = self._tally(tool)
+        self._of_call = self._of_call + 1 if self._is_latest(tool, args) else 1
+        self._of_tool = self._of_tool + 1 if self._latest == tool else 1
+        self._latest, self._denials = tool, 0
         self._count(tally, outcome)
         tally.last_step, tally.last_args, tally.last_result = step, args, data
-        for name in tally.asked:
-            if outcome == "ok" and name in args:
-                self._add_up(tally, name, args[name])
-        self._calls.append((tool, args, outcome == "ok"))
-        for (name, keys), groups in self._narrow.items():
-            if name == tool and keys <= args.keys():
-                self._count(groups.setdefault(_key(args, keys), _Tally()), outcome)
-        self._row_tool = (tool, self._row_tool[1] + 1 if self._row_tool[0] == tool else 1)
-        self._row_call = (tool, args, self._row_call[2] + 1 if self._is_latest(tool, args) else 1)
         if self._confirmed:
             self._confirmed.pop((tool, freeze(args)), None)
-        if outcome == "ok":
-            self._results.setdefault(tool, _Texts()).add(data)
+        if self.keeps.calls:
+            self._keep(tool, args, outcome)
+        if self.keeps.results and outcome == "ok":
+            texts = self._results.get(tool)
+            if texts is None:
+                texts = self._results[tool] = Texts()
+            texts.said.append(data)
 
     def said(self, text: Any) -> None:
         """Take in what a user said."""
-        self._user.add(text)
+        if self.keeps.user:
+            self._user.said.append(text)
 
     def answered(self, tool: str, args: Mapping[str, Any], *, yes: bool) -> None:
         """Take in the answer to a `confirm` of exactly this call."""
-        self._confirmed[(tool, freeze(args))] = yes
+        call = (tool, freeze(args))
+        if yes:
+            self._confirmed[call] = (tool, args)
+        else:
+            self._confirmed.pop(call, None)
+
+    # ---- questions
+
+    @property
+    def denials_in_a_row(self) -> int:
+        """Proposals that were refused since the last call that ran."""
+        return self._denials
 
     def count_calls(self, tool: str, args: Mapping[str, Any] | None = None) -> int:
         """Executed calls of `tool`, with these arguments among theirs if given."""
@@ -225,11 +293,11 @@ class History:
 
     def repeats(self, tool: str) -> int:
         """Executed calls of `tool` in a row, up to now."""
-        return self._row_tool[1] if self._row_tool[0] == tool else 0
+        return self._of_tool if self._latest == tool else 0
 
     def repeats_of_call(self, tool: str, args: Mapping[str, Any]) -> int:
         """Executions of this very call in a row, up to now."""
-        return self._row_call[2] if self._is_latest(tool, args) else 0
+        return self._of_call if self._is_latest(tool, args) else 0
 
     def last(self, tool: str) -> tuple[Mapping[str, Any], Any] | None:
         """Arguments and data of the last executed call of `tool`; None if it never ran."""
@@ -243,15 +311,15 @@ class History:
 
     def sum_args(self, tool: str, arg: str) -> float:
         """Sum of a numeric argument over the successful calls of `tool`."""
-        return self._added_up(tool, arg).sums.get(arg, 0.0)
+        return self._values_of(tool, arg).total
 
     def distinct_args(self, tool: str, arg: str) -> int:
         """How many different values of an argument the successful calls of `tool` had."""
-        return len(self._added_up(tool, arg).values.get(arg, ()))
+        return len(self._values_of(tool, arg).different)
 
     def confirmed(self, tool: str, args: Mapping[str, Any]) -> bool:
         """Whether exactly this call was confirmed and has not run since."""
-        return self._confirmed.get((tool, freeze(args)), False)
+        return (tool, freeze(args)) in self._confirmed
 
     def from_task(self, value: Any) -> bool:
         """Whether every leaf of `value` stands in the task's text as a whole token."""
@@ -259,17 +327,43 @@ class History:
 
     def from_user(self, value: Any) -> bool:
         """Whether every leaf of `value` stands in what the user said."""
+        if not self.keeps.user:
+            raise NotKeptError("user")
         return self._user.holds(value)
 
     def from_tool(self, value: Any, tool: str) -> bool:
         """Whether every leaf of `value` stands in earlier results of `tool`."""
+        if not self.keeps.results:
+            raise NotKeptError("results")
         return tool in self._results and self._results[tool].holds(value)
 
+    # ---- the index
+
     def _tally(self, tool: str) -> _Tally:
-        return self._tools.setdefault(tool, _Tally())
+        tally = self._tools.get(tool)
+        if tally is None:
+            tally = self._tools[tool] = _Tally()
+        return tally
 
     def _known(self, tool: str) -> _Tally:
         return self._tools.get(tool) or _Tally()
+
+    def _keep(self, tool: str, args: Mapping[str, Any], outcome: str) -> None:
+        """Keep a call, and keep current what was asked before about calls like it."""
+        self._calls.append((tool, args, outcome == "ok"))
+        for (name, keys), groups in self._narrow.items():
+            if name == tool and keys <= args.keys():
+                self._count(groups.setdefault(_key(args, keys), _Tally()), outcome)
+        if outcome == "ok" and tool in self._values:
+            for arg, values in self._values[tool].items():
+                if arg in args:
+                    values.add(args[arg])
+
+    def _past(self, tool: str) -> Iterator[tuple[Mapping[str, Any], bool]]:
+        """Return the arguments of each call of `tool`, with whether it was a success."""
+        if not self.keeps.calls:
+            raise NotKeptError("calls")
+        return ((args, ok) for name, args, ok in self._calls if name == tool)
 
     def _narrowed(self, tool: str, args: Mapping[str, Any] | None) -> _Tally:
         if not args:
@@ -277,11 +371,23 @@ class History:
         keys = frozenset(args)
         groups = self._narrow.get((tool, keys))
         if groups is None:  # the first question with these keys reads the past once; later entries keep it current
-            groups = self._narrow[(tool, keys)] = {}
-            for name, earlier, ok in self._calls:
-                if name == tool and keys <= earlier.keys():
+            past, groups = self._past(tool), {}
+            self._narrow[(tool, keys)] = groups
+            for earlier, ok in past:
+                if keys <= earlier.keys():
                     self._count(groups.setdefault(_key(earlier, keys), _Tally()), "ok" if ok else "other")
         return groups.get(_key(args, keys)) or _Tally()
+
+    def _values_of(self, tool: str, arg: str) -> _Values:
+        """Return the values of an argument; the first question reads the past once."""
+        found = self._values.get(tool, {}).get(arg)
+        if found is None:
+            past, found = self._past(tool), _Values()
+            self._values.setdefault(tool, {})[arg] = found
+            for args, ok in past:
+                if ok and arg in args:
+                    found.add(args[arg])
+        return found
 
     @staticmethod
     def _count(tally: _Tally, outcome: str) -> None:
@@ -295,24 +401,10 @@ class History:
 
     def _is_latest(self, tool: str, args: Mapping[str, Any]) -> bool:
         """Whether exactly this call was the last to run."""
-        latest, before, _ = self._row_call
-        return latest == tool and before == args and _alike(before, args)
-
-    def _added_up(self, tool: str, arg: str) -> _Tally:
-        """Return the tally with the sum and values of an argument; the first question reads the past once."""
-        tally = self._tally(tool)
-        if arg not in tally.asked:
-            tally.asked.add(arg)
-            for name, args, ok in self._calls:
-                if ok and name == tool and arg in args:
-                    self._add_up(tally, arg, args[arg])
-        return tally
-
-    @staticmethod
-    def _add_up(tally: _Tally, name: str, value: Any) -> None:
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            tally.sums[name] = tally.sums.get(name, 0.0) + value
-        tally.values.setdefault(name, set()).add(freeze(value))
+        if self._latest != tool:
+            return False
+        before = self._known(tool).last_args
+        return before == args and _alike(before, args)
 
 
 def _key(args: Mapping[str, Any], keys: frozenset[str]) -> Any:

@@ -21,6 +21,7 @@ from ledgercli.ledger import Ledger, LedgerLimitError
 from ledgercli.records import Finding, Proposal, Verdict
 
 LONGEST = 1000  # characters of what is wrong with a value that cannot be kept
+NOT_KEPT = "The arguments cannot be kept: "  # how a refusal begins that no rule has seen
 _PARTS = ("task", "facts", "constraints", "flags", "goals")
 
 
@@ -33,7 +34,7 @@ def kept(tool: str, args: Any, call_id: str | None, step: int) -> tuple[Proposal
         why = f"they are no map but {type(args).__name__}"
     except LedgerLimitError as error:
         why = error.message[:LONGEST]
-    reason = f"The arguments cannot be kept: {why}."
+    reason = f"{NOT_KEPT}{why}."
     finding = Finding(BAD_ARGUMENTS, "deny", reason)
     return Proposal(tool, {}, call_id), Verdict("deny", 0, {}, step=step, failed=(finding,), reason=reason)
 
@@ -79,3 +80,8 @@ def new_run_id() -> str:
     """Return a new run's id: 48 bits of time in ms, then 80 random bits, in the alphabet of ULIDs (sortable)."""
     number = (int(time.time() * 1000) << 80) | secrets.randbits(80)
     return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -5, -5))
+
+
+def is_unkept(verdict: Mapping[str, Any], args: Mapping[str, Any]) -> bool:
+    """Whether a recorded verdict refused arguments that could not be kept: there is nothing to judge again."""
+    return not args and str(verdict.get("reason", "")).startswith(NOT_KEPT)

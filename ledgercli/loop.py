@@ -137,6 +137,7 @@ class Loop:
         approver: asks whoever may approve.
         clock: tells the time for the engine and the answer.
         ctrl_c: holds Ctrl-C back while the guard writes.
+        first_denial: the first step that was denied, in a run that goes on.
 
     """
 
@@ -147,9 +148,8 @@ class Loop:
     clock: Callable[[], cel.Timestamp]
     approver: Approver = lambda _proposal, _verdict: None
     ctrl_c: CtrlC = field(default_factory=CtrlC)
+    first_denial: int | None = None
     _started: float = 0.0
-    _denials: int = 0
-    _first_denial: int | None = None
 
     def run(self) -> Ended:
         """Run until the end, and close the ledger."""
@@ -211,10 +211,8 @@ class Loop:
             self._written(self.guard.approve, verdict.step, yes=yes, by=by)
             verdict = self._check(proposal)
         if not verdict.runs:
-            self._denials += 1
-            self._first_denial = self._first_denial or verdict.step
+            self.first_denial = self.first_denial or verdict.step
             return None
-        self._denials = 0
         result = self.runner.run(proposal)
         self._written(self.guard.record, verdict, result, outcome="unknown" if result is None else None)
         return None
@@ -251,7 +249,7 @@ class Loop:
         limits: Mapping[str, Any] = self.guard.state.tree["constraints"]
         reached = {
             "max_steps": self.guard.steps,
-            "max_denials": self._denials,
+            "max_denials": self.guard.history.denials_in_a_row,
             "max_seconds": time.monotonic() - self._started,
         }
         defaults = {"max_steps": MAX_STEPS, "max_denials": MAX_DENIALS}
@@ -269,7 +267,7 @@ class Loop:
 
     def _nothing_left(self) -> Ended:
         if self._recording:
-            return Ended("completed", counterfactual_from=self._first_denial)
+            return Ended("completed", counterfactual_from=self.first_denial)
         return Ended("failed", error=self.guard.state.tree["error"] or "no next step")
 
     def _answered(self, ended: Ended) -> Ended:

@@ -282,9 +282,10 @@ def open_line(  # noqa: PLR0913 - the keys of the line
     engine: Mapping[str, Any],
     state: Mapping[str, Any],
     mode: Mode = "enforce",
+    origin: Mapping[str, Any] | None = None,
 ) -> Line:
-    """The first line: all that took part, and the state that every diff starts from."""
-    return {
+    """The first line: all that took part, and the state that every diff starts from; `origin` is its `from`."""
+    line = {
         "kind": "open",
         "at": at,
         "schema": SCHEMA,
@@ -294,6 +295,7 @@ def open_line(  # noqa: PLR0913 - the keys of the line
         "engine": engine,
         "state": state,
     }
+    return line if origin is None else {**line, "from": origin}
 
 
 def intent_line(*, step: int, at: str, now: str, action: Proposal, verdict: Verdict) -> Line:
@@ -320,8 +322,12 @@ def step_line(  # noqa: PLR0913 - the keys of the line
     sets: Mapping[str, Any] | None = None,
     unsets: Iterable[str] = (),
     problems: Iterable[str] = (),
+    judged: int | None = None,
 ) -> Line:
-    """The whole story of a step; `verdict` is None for what is never judged (a user's message in a recording)."""
+    """The whole story of a step; `verdict` is None for what is never judged (a user's message in a recording).
+
+    `judged` is the seq of the line behind which the call was judged, where others came in between (parallel calls).
+    """
     line: Line = {
         "kind": "step",
         "step": step,
@@ -332,12 +338,19 @@ def step_line(  # noqa: PLR0913 - the keys of the line
         "outcome": outcome,
         "result": None if result is None else result.to_json(),
     }
+    line = _with_diff(line, sets, unsets)
+    if noted := list(problems):
+        line["problems"] = noted
+    if judged is not None:
+        line["judged"] = judged
+    return line
+
+
+def _with_diff(line: Line, sets: Mapping[str, Any] | None, unsets: Iterable[str]) -> Line:
     if sets:
         line["state_diff"] = sets
     if unset := list(unsets):
         line["state_unset"] = unset
-    if noted := list(problems):
-        line["problems"] = noted
     return line
 
 
@@ -349,6 +362,42 @@ def approval_line(  # noqa: PLR0913 - the keys of the line
     if reason is not None:
         line["reason"] = reason
     return {**line, "bound": bound}
+
+
+def rollback_line(  # noqa: PLR0913 - the keys of the line
+    *,
+    at: str,
+    to: int,
+    by: str | None,
+    reason: str | None,
+    sets: Mapping[str, Any],
+    unsets: Iterable[str],
+) -> Line:
+    """From here on the state is that of an earlier step; the diff leads there."""
+    line: Line = {"kind": "rollback", "at": at, "to": to}
+    if by is not None:
+        line["by"] = by
+    if reason is not None:
+        line["reason"] = reason
+    return _with_diff(line, sets, unsets)
+
+
+def resume_line(*, at: str, files: Iterable[Mapping[str, str]] = (), sets: Mapping[str, Any] | None = None) -> Line:
+    """The run goes on; `files` are those that have changed since, `sets` what the caller changed in the state."""
+    return _with_diff({"kind": "resume", "at": at, "files": list(files)}, sets, ())
+
+
+def checkpoint_line(
+    *,
+    at: str,
+    step: int,
+    state: Mapping[str, Any],
+    origins: Iterable[Mapping[str, Any]],
+    history: Mapping[str, Any] | None,
+) -> Line:
+    """The whole state after so many steps, from which a run can start again."""
+    said = {"kind": "checkpoint", "at": at, "step": step, "state": state}
+    return {**said, "origins": list(origins), "history": history}
 
 
 def recovery_line(*, at: str, offset: int, size: int, moved_to: str, torn: str) -> Line:

@@ -26,6 +26,7 @@ from ledgercli.records import Line
 KEY_VARIABLE = "LEDGER_REDACT_KEY"
 SHOWN = "[redacted]"  # what a report shows of a mask
 MASK = "redacted"  # the key of the map that stands in place of a value
+_KEYED = "hmac-sha256:"
 _SHORTEST = 4  # characters: shorter values are masked where they stand alone, not inside other text
 _DIGITS = 12  # of the digest, where a secret is quoted inside a text
 _MESSAGES = ("reason", "hint", "error", "missing")  # what in a verdict quotes values; its findings have these too
@@ -128,7 +129,7 @@ class Redactor:
         elif value is not None and value != "" and not isinstance(value, bool):
             text = _text(value)
             digest = hmac.new(self._key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-            self._masks[text] = {MASK: f"hmac-sha256:{digest}"}
+            self._masks[text] = {MASK: f"{_KEYED}{digest}"}
             if len(text) >= _SHORTEST:
                 for spelled in {text, json.dumps(text, ensure_ascii=False)[1:-1]}:  # so a path or a call quotes it
                     self._quotes[spelled] = f"[{MASK} {digest[:_DIGITS]}]"
@@ -146,6 +147,20 @@ class Redactor:
             if secret in text:
                 text = text.replace(secret, shown)
         return text
+
+
+def is_mask(value: Any) -> bool:
+    """Whether a value is a digest that stands in place of a secret."""
+    return isinstance(value, Mapping) and len(value) == 1 and str(value.get(MASK, "")).startswith(_KEYED)
+
+
+def holds_mask(value: Any) -> bool:
+    """Whether a value is a mask, or has one in it; a text may quote one too."""
+    if isinstance(value, Mapping):
+        return is_mask(value) or any(map(holds_mask, value.values())) or any(map(holds_mask, value))
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_mask, value))
+    return isinstance(value, str) and (f"[{MASK} " in value or _KEYED in value)
 
 
 def _text(value: Any) -> str:

@@ -8,16 +8,19 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from ledgercli import paths
+from ledgercli.decision import Script
 from ledgercli.documents import Problem
 from ledgercli.enforcer import Enforcer
-from ledgercli.history import History
+from ledgercli.history import History, Keeps, keeps_for
 from ledgercli.loading import load_packs, load_toolset, refuse
 from ledgercli.policy import Pack
 from ledgercli.records import FileKind, Proposal, Result, file_entry
+from ledgercli.responder import Responder
 from ledgercli.runnable import check_scenario, check_toolset
 from ledgercli.scenario import Scenario
 from ledgercli.state import State, initial
@@ -83,6 +86,26 @@ class Rulebook:
         if self.scenario is not None:
             check_scenario(self.vocabulary, self.scenario)
         return sorted(self.vocabulary.problems)
+
+    @cached_property
+    def keeps(self) -> Keeps:
+        """What a history must keep for all that these files may ask of it."""
+        documents = [self.toolset.document, *(pack.document for pack in self.packs)]
+        if self.scenario is not None:
+            documents.append(self.scenario.document)
+        return keeps_for(document.source.text for document in documents)
+
+    @cached_property
+    def script(self) -> Script | None:
+        """The scenario's script, compiled."""
+        if self.scenario is None or self.scenario.file.decide.script is None:
+            return None
+        return Script(self.scenario.file.decide.script, self.scenario.document, self.vocabulary)
+
+    @cached_property
+    def responder(self) -> Responder | None:
+        """What makes the scenario's answer."""
+        return None if self.scenario is None else Responder(self.scenario, self.vocabulary)
 
     def initial_state(self, **changed: Any) -> State:
         """Return the first state of a run: every flag false, every declared record `{}`, then what is given."""

@@ -2,14 +2,14 @@
 
 Invariants:
 * All that can be refused is refused before the first ledger is made.
-* Every run has a ledger of its own; one that exists is never overwritten.
+* Every run has a ledger of its own; one that exists is never overwritten, only gone on with.
 * Nothing is printed here: lines go to whoever asked for them.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,11 +22,14 @@ from ledgercli.decision import Engine, Recorded, Script
 from ledgercli.errors import ExitCode, LedgerCliError, OutputExistsError
 from ledgercli.executor import Executor, Person, Replies
 from ledgercli.guard import Guard
+from ledgercli.history import History
 from ledgercli.intake import present
+from ledgercli.ledger.writing import exists
 from ledgercli.loading import load_scenario, refuse
 from ledgercli.loop import Approver, CtrlC, Ended, Loop, Runner
 from ledgercli.recordings import read
 from ledgercli.records import Line
+from ledgercli.reopening import Reopened, first_denial, replies_used
 from ledgercli.responder import Responder
 from ledgercli.rulebook import Rulebook
 from ledgercli.runnable import LIMITS, mismatches
@@ -52,6 +55,7 @@ class Options:
         shadow: let every proposal through.
         sync: when lines are forced to disk.
         reference: keep digests of files in the ledger, not their text.
+        checkpoint: after how many steps the whole state is written again.
 
     """
 
@@ -65,6 +69,7 @@ class Options:
     shadow: bool = False
     sync: Literal["step", "close", "none"] = "step"
     reference: bool = False
+    checkpoint: int | None = None
 
 
 @dataclass(slots=True)
@@ -79,6 +84,10 @@ class Job:
         ledger: where its ledger will be.
         replaced: names of the packs whose place another took.
         added: names of the packs that were added.
+        again: a run to go on with, in place of a new one.
+        settle: settles what was open in it, once its ledger says that it goes on.
+        origin: the ledger and step that the state comes from, and the steps that led to it there.
+        expects: whether the scenario's `expect` is meant for this run.
 
     """
 
@@ -91,6 +100,10 @@ class Job:
     options: Options
     replaced: Sequence[str] = ()
     added: Sequence[str] = ()
+    again: Reopened | None = None
+    settle: Callable[[Guard], None] = lambda _guard: None
+    origin: tuple[Mapping[str, Any], History] | None = None
+    expects: bool = True
     guard: Guard | None = field(default=None, init=False)
 
     def engine_line(self) -> dict[str, Any]:
@@ -113,37 +126,66 @@ class Job:
             LedgerWriteError: it cannot be written.
 
         """
-        replies = list(self.options.replies or self.scenario.file.replies)
+        replies = self._replies()
         runner: Runner = (
             self.engine if isinstance(self.engine, Recorded) else Executor(self.book.toolset, Replies(replies, person))
         )
         responder = Responder(self.scenario, self.book.vocabulary)
         with CtrlC() as ctrl_c:
             ctrl_c.hold()  # until the loop can close what is opened here
-            self.guard = Guard(
-                rulebook=self.book,
-                state=self.state,
-                ledger=self.ledger,
-                shadow=self.options.shadow,
-                recorded=isinstance(self.engine, Recorded),
+            self.guard = self._guard(on_line)
+            self.settle(self.guard)
+            first = None if self.again is None else first_denial(self.again)
+            return Loop(self.guard, self.engine, runner, responder, self.clock, approver, ctrl_c, first).run()
+
+    def _guard(self, on_line: Callable[[Line], None]) -> Guard:
+        options = self.options
+        if self.again is not None:
+            return Guard(
+                again=self.again,
                 clock=self.clock,
-                engine=self.engine_line(),
-                sync=self.options.sync,
-                reference=self.options.reference,
+                sync=options.sync,
+                checkpoint=options.checkpoint,
                 on_line=on_line,
             )
-            return Loop(self.guard, self.engine, runner, responder, self.clock, approver, ctrl_c).run()
+        origin, history = self.origin or (None, None)
+        return Guard(
+            rulebook=self.book,
+            state=self.state,
+            ledger=self.ledger,
+            shadow=options.shadow,
+            recorded=isinstance(self.engine, Recorded),
+            clock=self.clock,
+            engine=self.engine_line(),
+            sync=options.sync,
+            reference=options.reference,
+            checkpoint=options.checkpoint,
+            origin=origin,
+            history=history,
+            on_line=on_line,
+        )
+
+    def _replies(self) -> list[str | bool]:
+        """What the user says, without what he has said before in a run that goes on."""
+        if self.options.replies or self.again is None:
+            return list(self.options.replies or self.scenario.file.replies)
+        return list(self.scenario.file.replies[replies_used(self.again) :])
+
+    @property
+    def expect(self) -> Mapping[str, Any] | None:
+        """What the scenario wants of this run; None where it says nothing."""
+        return self.scenario.file.expect if self.expects else None
 
     def unmet(self, ended: Ended) -> list[tuple[str, Any, Any]]:
         """Return what the scenario's `expect` wants and the run has not: path, wanted, got."""
         assert self.guard is not None
         tree = {**self.guard.state.tree, "status": ended.status, "answer": ended.answer}
-        found = mismatches(tree, self.scenario.file.expect or {})
+        found = mismatches(tree, self.expect or {})
         return [(path, wanted, self.guard.shown(got)) for path, wanted, got in found]
 
     def exit_code(self, ended: Ended) -> ExitCode:
         """Return the exit code: by `expect` where there is one, else by how the run ended."""
-        if self.scenario.file.expect is None or ended.status in ("error", "interrupted"):
+        if self.expect is None or ended.status in ("error", "interrupted"):
             return ended.exit_code
         return ExitCode.NO if self.unmet(ended) else ExitCode.YES
 
@@ -164,7 +206,7 @@ def prepare(names: Sequence[str], options: Options) -> list[tuple[Scenario, Iter
 
     """
     loaded = [load_scenario(name, packs=options.packs) for name in names]
-    places = _Places(options.out, several=len(loaded) > 1)
+    places = Places(options.out, several=len(loaded) > 1)
     return [(scenario, _jobs(scenario, book, options, places)) for scenario, book in map(_compiled(options), loaded)]
 
 
@@ -177,9 +219,9 @@ def _compiled(options: Options) -> Callable[[Scenario], tuple[Scenario, Rulebook
     return compiled
 
 
-def _jobs(scenario: Scenario, book: Rulebook, options: Options, places: _Places) -> Iterator[Job]:
+def _jobs(scenario: Scenario, book: Rulebook, options: Options, places: Places) -> Iterator[Job]:
     """Get the runs of a scenario ready; only transcripts are read when their turn comes."""
-    clock = _clock(options.now or scenario.file.now)
+    clock = clock_of(options.now or scenario.file.now)
     if scenario.file.decide.recording is not None:
         state = _state(book, options, scenario.file.task)  # what does not fit is refused now
         return _recorded(scenario, book, options, state, places.many(scenario.name), clock)
@@ -214,7 +256,8 @@ def _job(  # noqa: PLR0913 - the parts of a job
     return Job(scenario, book, engine, state, ledger, clock, options, scenario.replaced, scenario.added)
 
 
-def _clock(now: str | None) -> Callable[[], cel.Timestamp]:
+def clock_of(now: str | None) -> Callable[[], cel.Timestamp]:
+    """Return what tells the time: always the one that is said, or the present."""
     if now is None:
         return present
     try:
@@ -227,13 +270,23 @@ def _clock(now: str | None) -> Callable[[], cel.Timestamp]:
 def _state(book: Rulebook, options: Options, task: str) -> State:
     """Return the state that a run begins with, options laid over the scenario."""
     state = book.initial_state(task=options.task if options.task is not None else task)
+    tree = state.tree
+    for path, value in settings(book, options).items():
+        tree = paths.put(tree, paths.parse(path), value)
+    return State(tree, book.initial_state(facts=tree["facts"]).origins)
+
+
+def settings(book: Rulebook, options: Options) -> dict[str, Any]:
+    """Return what options change in a state: path → value.
+
+    Raises:
+        LedgerCliError: an option does not fit.
+
+    """
     sets = dict(_setting(text, book) for text in options.sets)
     if options.max_steps is not None:
         sets["constraints.max_steps"] = options.max_steps
-    tree = state.tree
-    for path, value in sets.items():
-        tree = paths.put(tree, paths.parse(path), value)
-    return State(tree, book.initial_state(facts=tree["facts"]).origins)
+    return sets
 
 
 def _setting(text: str, book: Rulebook) -> tuple[str, Any]:
@@ -261,7 +314,7 @@ def _setting(text: str, book: Rulebook) -> tuple[str, Any]:
     return path, parsed
 
 
-class _Places:
+class Places:
     """Where ledgers go."""
 
     def __init__(self, out: str | None, *, several: bool) -> None:
@@ -300,7 +353,7 @@ class _Places:
 
 def _new(place: Path) -> Path:
     if place.exists() or place.is_symlink():
-        raise OutputExistsError(f"{place} exists; a ledger is never overwritten", fix="another --out")
+        raise exists(place)
     return place
 
 

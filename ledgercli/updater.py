@@ -158,7 +158,7 @@ class Updater:
         moment = Moment(history, before)
         for block in self._transitions.blocks.get((proposal.tool, result.success), ()):
             self._apply(block, roots, moment, draft)
-        origin = self._origin(proposal, step)
+        origin = self.origin(proposal, step)
         self._settle_goals(draft, before, history, now)
         return self._change(state, draft, latest, origin)
 
@@ -181,7 +181,8 @@ class Updater:
             "result": {"success": result.success, "data": result.data, "error": result.error},
         }
 
-    def _origin(self, proposal: Proposal, step: int) -> Origin:
+    def origin(self, proposal: Proposal, step: int) -> Origin:
+        """Who establishes what a call sets."""
         tool = self._vocabulary.tools.get(proposal.tool)
         return Origin("user" if tool is not None and tool.asks_person else proposal.tool, proposal.args, step)
 

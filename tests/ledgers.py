@@ -14,8 +14,12 @@ STATE: dict[str, Any] = {
     "task": "Beijing",
     "facts": {"orders": {}},
     "constraints": {"max_steps": 5},
+    "flags": {},
+    "goals": {},
+    "goal": "",
     "status": "running",
     "error": None,
+    "final_answer": None,
 }
 ALLOW = Verdict("allow", 2, {"action.args.location": "Beijing"})
 PACK = "pack: p\nrules: []\n"
@@ -84,9 +88,69 @@ STORY: tuple[records.Line, ...] = (
 )
 
 
+DIGEST = records.digest(b"x")
+FORKED: dict[str, Any] = {"from": {"ledger": "a.ledger.jsonl", "run": "01J", "step": 3, "digest": DIGEST}}
+
+
+def checkpoint(number: int, **changed: Any) -> records.Line:
+    origins = [{"path": "facts.orders", "tool": "task", "args": {}, "step": 0}]
+    return records.checkpoint_line(at=AT, step=number, state={**STATE, **changed}, origins=origins, history=None)
+
+
+def rollback(to: int, sets: dict[str, Any] | None = None, unsets: tuple[str, ...] = ()) -> records.Line:
+    return records.rollback_line(at=AT, to=to, by="lei", reason="wrong order", sets=sets or {}, unsets=unsets)
+
+
+def resume(**sets: Any) -> records.Line:
+    return records.resume_line(at=AT, files=[records.file_entry("pack", "p", "p.yaml", PACK + "\n")], sets=sets)
+
+
+def approval(number: int, *, yes: bool = True) -> records.Line:
+    tied = records.bound({}, {}, {})
+    return records.approval_line(at=AT, step=number, yes=yes, by="lei", reason="fine", bound=tied)
+
+
+def approved(number: int, waited: int) -> records.Line:
+    verdict = {"effect": "require_approval", "applied": 1, "reads": {}, "reason": "No.", "approval": waited}
+    return step(number, sets={"error": None}) | {"verdict": verdict}
+
+
+def recovery() -> records.Line:
+    return records.recovery_line(at=AT, offset=0, size=3, moved_to="a.torn-10", torn=DIGEST)
+
+
+#: A run that goes on from another one, waits, is answered, goes on, is rolled back and resumed: every kind of line.
+LIFE: tuple[records.Line, ...] = (
+    opening(**FORKED),
+    checkpoint(0),
+    step(1, "look", {"facts.x": 1}),
+    denied(2, "waiting"),
+    closing(2) | {"status": "awaiting_approval"},
+    approval(2),
+    approved(3, 2),
+    checkpoint(3, facts={"orders": {}, "x": 1}),
+    recovery(),
+    intent(4),
+    step(4, sets={"facts.y": [1]}, unsets=("facts.x",)),
+    step(5, sets={"status": "halted"}),
+    closing(5) | {"status": "halted"},
+    rollback(3, {"facts.x": 1, "status": "running"}, ("facts.y",)),
+    closing(5) | {"status": "interrupted"},
+    resume(**{"constraints.max_steps": 9}),
+    step(6, sets={"status": "completed"}),
+    closing(6, limit="max_steps", error="e", counterfactual_from=2),
+)
+
+
 def write(path: Path, *lines: records.Line, first: records.Line | None = None) -> Path:
-    """A ledger of these lines behind an `open`."""
+    """A ledger of these lines behind an `open`; a recovery is put right about where it stands."""
     with Ledger.create(path, first or opening(), sync="none") as ledger:
         for line in lines:
-            ledger.append(line)
+            placed = {"offset": path.stat().st_size} if line["kind"] == "recovery" else {}
+            ledger.append(line | placed)
     return path
+
+
+def live(path: Path) -> Path:
+    """The ledger of `LIFE`."""
+    return write(path, *LIFE[1:], first=LIFE[0])

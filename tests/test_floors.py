@@ -10,9 +10,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ledgercli"
 
 #: From the ground up. A folder stands for all that is in it.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "cel", "wide"),
-    ("paths", "names", "history", "foreign", "sources"),
-    ("state", "records", "recordings"),
+    ("errors", "cel", "wide", "grounding"),
+    ("paths", "names", "history", "foreign", "sources", "addresses"),
+    ("state", "records", "recordings", "gathering"),
     ("functions", "redaction", "approvals", "documents", "ledger", "results"),
     ("cases", "toolset"),
     ("policy", "programs", "servers"),
@@ -21,6 +21,9 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("toolschemas", "rules", "decision", "transitions", "responder"),
     ("enforcer", "runnable", "updater"),
     ("rulebook", "intake"),
+    ("books", "shelf"),
+    ("past",),
+    ("reopening",),
     ("guard", "policytests"),
     ("loop", "judging", "validation", "schemas"),
     ("runs",),

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
-from ledgercli.history import NEVER, History
+from ledgercli import cel
+from ledgercli.errors import LedgerFormatError
+from ledgercli.functions import LEDGER, Moment, functions
+from ledgercli.history import EVERYTHING, NEVER, History, Keeps, NotKeptError, keeps_for
+from ledgercli.state import initial
 
 # ---- the reference: plain, slow, and written from policy-language.md alone
 
@@ -307,6 +315,13 @@ def test_what_comes_after_a_question_is_found_too() -> None:
     assert history.from_tool("#W2", "look")
 
 
+def test_what_was_said_is_taken_apart_once() -> None:
+    history = History()
+    history.said({"id": "#W1", "total": 5})
+    assert [history.from_user(one) for one in ("#W1", 5, "#W2")] == [True, True, False]
+    assert sorted(history._user.texts) == ["#w1", "5"]
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     words=st.lists(st.text("aB1#-_. ü京", min_size=1, max_size=5), min_size=1, max_size=4),
@@ -330,3 +345,319 @@ def test_whole_tokens_are_found_as_by_looking_at_every_place(words: list[str], s
         for place in range(len(low))
     )
     assert History(said).from_task(value) == stands
+
+
+# ---- a checkpoint: what is written and read again answers as what went on
+
+Entry = tuple[str, Any, Any, Any]  # kind, tool, args, and what else the kind has
+SAID = st.sampled_from(["it is #W1", "5 of 7.50", 7, 1e22, True, "京", {"k": ["a", 1.0]}, "1,299"])
+ENTRY: st.SearchStrategy[Entry] = st.one_of(
+    st.tuples(st.just("executed"), TOOLS, ARGS, st.tuples(st.sampled_from(["ok", "ok", "error", "unknown"]), SAID)),
+    st.tuples(st.just("denied"), TOOLS, st.none(), st.none()),
+    st.tuples(st.just("answered"), TOOLS, ARGS, st.booleans()),
+    st.tuples(st.just("said"), st.none(), st.none(), SAID),
+)
+
+#: Each question by its name, as a function of the history, a tool and arguments.
+QUESTIONS: dict[str, Callable[[History, str, dict[str, Any]], Any]] = {
+    "count_calls": lambda h, tool, args: [h.count_calls(tool), h.count_calls(tool, args)],
+    "succeeded": lambda h, tool, args: [h.succeeded(tool), h.succeeded(tool, args)],
+    "count_failures": lambda h, tool, args: h.count_failures(tool),
+    "count_recent_failures": lambda h, tool, args: h.count_recent_failures(tool),
+    "count_denied": lambda h, tool, args: h.count_denied(tool),
+    "denials_in_a_row": lambda h, tool, args: h.denials_in_a_row,
+    "repeats": lambda h, tool, args: h.repeats(tool),
+    "repeats_of_call": lambda h, tool, args: h.repeats_of_call(tool, args),
+    "last": lambda h, tool, args: h.last(tool),
+    "steps_since": lambda h, tool, args: h.steps_since(tool, 1000),
+    "sum_args": lambda h, tool, args: [h.sum_args(tool, "x"), h.sum_args(tool, "y")],
+    "distinct_args": lambda h, tool, args: [h.distinct_args(tool, "x"), h.distinct_args(tool, "y")],
+    "confirmed": lambda h, tool, args: h.confirmed(tool, args),
+    "from_task": lambda h, tool, args: [h.from_task("#W1"), h.from_task(args)],
+    "from_user": lambda h, tool, args: [h.from_user(one) for one in ("#W1", 7.5, 1e22, 1299, "京", args)],
+    "from_tool": lambda h, tool, args: [h.from_tool(one, tool) for one in ("#W1", 7.5, 1e22, 1299, "京", args)],
+}
+NEEDS = {"count_calls": "calls", "succeeded": "calls", "sum_args": "calls", "distinct_args": "calls",
+         "from_user": "user", "from_tool": "results"}  # fmt: skip
+NO_QUESTIONS = {"executed", "denied", "said", "answered", "to_json", "from_json", "copy"}
+ASKED = st.lists(st.tuples(TOOLS, ARGS), min_size=1, max_size=3)
+KEEPS = st.builds(Keeps, calls=st.booleans(), user=st.booleans(), results=st.booleans())
+
+
+def enter(history: History, entry: Entry, step: int) -> None:
+    kind, tool, args, more = entry
+    if kind == "executed":
+        history.executed(tool, args, more[0], more[1], step=step)
+    elif kind == "denied":
+        history.denied(tool)
+    elif kind == "answered":
+        history.answered(tool, args, yes=more)
+    else:
+        history.said(more)
+
+
+def fresh(entries: Iterable[Entry], keeps: Keeps = EVERYTHING) -> History:
+    history = History("Pay 5 for #W1", keeps=keeps)
+    for step, entry in enumerate(entries, 1):
+        enter(history, entry, step)
+    return history
+
+
+def dumped(history: History) -> bytes:
+    return orjson.dumps(history.to_json())
+
+
+def loaded(history: History, keeps: Keeps = EVERYTHING) -> History:
+    return History.from_json(orjson.loads(dumped(history)), keeps=keeps)
+
+
+def answers(history: History, asked: Iterable[tuple[str, dict[str, Any]]]) -> bytes:
+    """Every answer, as bytes: 1, 1.0 and true are three."""
+    return orjson.dumps([[question(history, *one) for question in QUESTIONS.values()] for one in asked])
+
+
+def test_every_question_is_compared_here() -> None:
+    public = {name for name in vars(History) if not name.startswith("_")}
+    assert public - NO_QUESTIONS == set(QUESTIONS)
+
+
+@settings(max_examples=250, deadline=None)
+@given(
+    entries=st.lists(ENTRY, max_size=14),
+    between=st.lists(st.sampled_from(["", "ask", "load", "ask load", "load ask", "copy", "ask copy"]), max_size=14),
+    asked=ASKED,
+)
+def test_a_history_that_was_written_and_read_again_goes_on_as_if_it_had_not_been(
+    entries: list[Entry], between: list[str], asked: list[tuple[str, dict[str, Any]]]
+) -> None:
+    history = History("Pay 5 for #W1")
+    for step, (entry, doing) in enumerate(
+        zip(entries, itertools.chain(between, itertools.repeat("")), strict=False), 1
+    ):
+        enter(history, entry, step)
+        for what in doing.split():
+            if what == "ask":
+                assert answers(history, asked) == answers(fresh(entries[:step]), asked)
+            else:
+                history = loaded(history) if what == "load" else history.copy()
+    unbroken = fresh(entries)
+    assert dumped(history) == dumped(unbroken)
+    assert answers(history, asked) == answers(unbroken, asked)
+    assert dumped(history) == dumped(fresh(entries)), "a question left something behind"
+
+
+@settings(max_examples=150, deadline=None)
+@given(entries=st.lists(ENTRY, max_size=10), more=st.lists(ENTRY, min_size=1, max_size=4), asked=ASKED)
+def test_a_copy_and_what_it_was_made_from_go_separate_ways(
+    entries: list[Entry], more: list[Entry], asked: list[tuple[str, dict[str, Any]]]
+) -> None:
+    history = fresh(entries)
+    answers(history, asked)
+    other = history.copy()
+    for step, entry in enumerate(more, len(entries) + 1):
+        enter(other, entry, step)
+    assert dumped(history) == dumped(fresh(entries))
+    assert answers(history, asked) == answers(fresh(entries), asked)
+    enter(history, ("executed", "pay", {"x": 1}, ("ok", 1)), 90)
+    assert answers(other, asked) == answers(fresh([*entries, *more]), asked)
+
+
+@pytest.mark.parametrize("said", [None, [], {}, {"task": 1}, "x"])
+def test_what_is_no_history_is_refused(said: Any) -> None:
+    with pytest.raises(LedgerFormatError, match="this is no history"):
+        History.from_json(said)
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"tools": {"pay": {"calls": "1"}}}, "calls"),
+        ({"tools": {"pay": {"cals": 1}}}, "cals"),
+        ({"row": ["pay", 1]}, "row"),
+        ({"confirmed": [["pay", 1]]}, "confirmed"),
+        ({"calls": [["pay", {}, 1]]}, "calls"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_a_wrong_part_of_a_written_history_is_named(change: dict[str, Any], where: str) -> None:
+    with pytest.raises(LedgerFormatError, match=where):
+        History.from_json({**fresh([]).to_json(), **change})
+
+
+def test_denials_in_a_row_end_with_a_call_that_runs_and_not_with_what_a_user_says() -> None:
+    history = History()
+    entries: list[Entry] = [
+        ("denied", "pay", None, None),
+        ("denied", "look", None, None),
+        ("said", None, None, "please"),
+        ("answered", "pay", {}, True),
+        ("denied", "pay", None, None),
+        ("executed", "look", {}, ("unknown", None)),
+        ("denied", "pay", None, None),
+    ]
+    counts = []
+    for step, entry in enumerate(entries):
+        enter(history, entry, step)
+        counts.append(history.denials_in_a_row)
+    assert counts == [1, 2, 2, 2, 3, 0, 1]
+
+
+# ---- what nobody can ask is not kept
+
+
+@settings(max_examples=200, deadline=None)
+@given(entries=st.lists(ENTRY, max_size=12), keeps=KEEPS, asked=ASKED)
+def test_less_kept_answers_the_same_or_raises(
+    entries: list[Entry], keeps: Keeps, asked: list[tuple[str, dict[str, Any]]]
+) -> None:
+    lean, full = fresh(entries, keeps), fresh(entries)
+    for name, question in QUESTIONS.items():
+        for tool, args in asked:
+            if getattr(keeps, NEEDS.get(name, ""), True) or (
+                NEEDS[name] == "calls" and not args and "args" not in name
+            ):
+                assert orjson.dumps(question(lean, tool, args)) == orjson.dumps(question(full, tool, args))
+            else:
+                with pytest.raises(NotKeptError, match=NEEDS[name]):
+                    question(lean, tool, args)
+    assert dumped(lean) == dumped(loaded(full, keeps)) == dumped(loaded(lean, keeps)) == dumped(lean.copy())
+
+
+@pytest.mark.parametrize("what", ["calls", "user", "results"])
+def test_what_was_not_kept_cannot_be_kept_from_a_checkpoint_on(what: str) -> None:
+    lean = fresh([("executed", "pay", {"x": 1}, ("ok", "#W1"))], Keeps(**{what: False}))
+    assert what not in lean.to_json()
+    with pytest.raises(NotKeptError, match=f"does not keep {what}"):
+        loaded(lean)
+
+
+NOTHING = Keeps(calls=False, user=False, results=False)
+ENV = cel.Env(
+    {
+        "state": cel.RecordType("state", {"ledger": cel.Field(LEDGER)}),
+        "action": cel.RecordType(
+            "action",
+            {"tool": cel.Field(cel.STRING), "args": cel.Field(cel.RecordType("args", {"x": cel.Field(cel.STRING)}))},
+        ),
+    },
+    functions=functions({"pay": ("x", "y"), "look": ("id",), "odd (one), too": ("x",)}),
+)
+
+
+def ask(text: str, history: History) -> Any:
+    checked = cel.check(cel.parse(text), ENV)
+    assert not checked.problems, checked.problems
+    roots = {"state": initial().tree, "action": {"tool": "pay", "args": {"x": "a"}}}
+    return cel.compile(checked)(roots, Moment(history, initial())).value
+
+
+#: Questions, with what must be kept for them.
+ASKING = [
+    ("count_calls(state.ledger, 'pay') < 3", ""),
+    ('count_calls(state.ledger, "pay") < 3', ""),
+    ("count_calls( state.ledger,'pay' ) < 3 && succeeded(state.ledger, \"look\")", ""),
+    ("count_calls(state.ledger, action.tool) < 3", ""),
+    ("count_calls(state.ledger, 'odd (one), too') < 3", ""),
+    ("count_failures(state.ledger, 'pay') < 3 && repeats(state.ledger, action) < 3", ""),
+    ("count_recent_failures(state.ledger, action.tool) < 3 && count_denied(state.ledger, 'pay') < 3", ""),
+    ("steps_since(state.ledger, 'pay') < 3 || confirmed(state.ledger, action)", ""),
+    ("last_args(state.ledger, 'pay') == last_result(state.ledger, 'pay')", ""),
+    ("from_task(action.args.x)", ""),
+    ("count_calls(state.ledger, 'pay', {'x': 'a'}) < 3", "calls"),
+    ("count_calls(state.ledger, 'odd (one), too', {'x': 'a'}) < 3", "calls"),
+    ("count_calls(state.ledger, 'pay', action.args) < 3", "calls"),
+    ("!succeeded(state.ledger, 'look') && succeeded(state.ledger, 'pay', action.args)", "calls"),
+    ("succeeded (state.ledger, action.tool, action.args)", "calls"),
+    ("succeeded // has it?\n(state.ledger, 'pay', action.args)", "calls"),
+    ("count_calls(state.ledger, true ? 'pay' : 'look', action.args) < 3", "calls"),
+    ("sum_args(state.ledger, 'pay', 'x') < 3.0", "calls"),
+    ("distinct_args(state.ledger, 'pay', 'x') < 3", "calls"),
+    ("from_user(action.args.x)", "user"),
+    ("from_tool(action.args.x, 'look')", "results"),
+    (
+        "size([from_user('a'), from_tool('a', 'pay'), succeeded(state.ledger, 'pay', {'x': 'a'})]) == 3",
+        "calls user results",
+    ),
+]
+
+
+def kept_names(keeps: Keeps) -> str:
+    return " ".join(name for name in ("calls", "user", "results") if getattr(keeps, name))
+
+
+@pytest.mark.parametrize(("text", "needed"), ASKING)
+def test_what_is_kept_is_what_a_text_asks_for(text: str, needed: str) -> None:
+    """And without it the question raises through the policy language too: it is no answer, and no `cannot tell`."""
+    assert kept_names(keeps_for(["pack: p", text])) == needed
+    entries: list[Entry] = [("executed", "pay", {"x": "a", "y": 1}, ("ok", "a")), ("said", None, None, "b")]
+    assert ask(text, fresh(entries, keeps_for([text]))) == ask(text, fresh(entries))
+    for name in needed.split():
+        with pytest.raises(NotKeptError):
+            ask(text, fresh(entries, Keeps(**{name: False})))
+
+
+def escaped(text: str) -> str:
+    """In double quotes, every character as a code that YAML reads back."""
+    return '"' + "".join(f"\\u{ord(character):04x}" for character in text) + '"'
+
+
+def broken(text: str) -> str:
+    """In double quotes, broken in the middle of a name; YAML joins it again."""
+    quoted = text.replace('"', '\\"').replace("\n", "\\n")
+    place = next((found.end() - 2 for found in re.finditer(r"[a-z]{5}", quoted)), 0)
+    return f'"{quoted[:place]}\\\n    {quoted[place:]}"'
+
+
+STYLES: dict[str, Callable[[str], str]] = {
+    "block": lambda text: "|\n" + "".join(f"    {line}\n" for line in text.splitlines()),
+    "single": lambda text: "'" + text.replace("'", "''").replace("\n", "\n\n    ") + "'",
+    "double": lambda text: '"\\n' + text.replace('"', '\\"').replace("\n", "\\n") + '"',
+    "tabs": lambda text: '"\\t' + text.replace('"', '\\"').replace("\n", "\\n").replace(" ", "\\t") + '"',
+    "escaped": escaped,
+    "broken": broken,
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(("text", "needed"), ASKING)
+def test_however_yaml_writes_a_question_what_it_needs_is_kept(text: str, needed: str, style: str) -> None:
+    """More may be kept, never less."""
+    document = f"rules:\n- check: {STYLES[style](text)}\n"
+    read = YAML(typ="safe").load(document)["rules"][0]["check"]
+    if style != "tabs":  # which stand in its texts too
+        assert read.strip() == text
+    keeps = keeps_for([document])
+    assert set(needed.split()) <= set(kept_names(keeps).split())
+    if style in ("block", "single", "double"):
+        assert kept_names(keeps) == needed
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("description: It succeeded. What succeeded? Nothing has succeeded", ""),
+        ("count_calls of pay, and so on", ""),
+        ("check: succeeded(l, 'pay')", "calls"),
+        ("check: count_calls(state.ledger, 'a' + 'b')", "calls"),
+        ('check: count_calls(state.ledger, """pay""")', "calls"),
+        ("check: count_calls(state.ledger, 'pay'", "calls"),
+        ("args: {from_user_id: {type: string}}", "user"),
+        (r"check: action.args.x.matches('\x41')", "calls user results"),
+        (r"check: action.args.x.matches('\\d')", ""),
+        ("", ""),
+    ],
+)
+def test_in_doubt_it_is_kept(text: str, needed: str) -> None:
+    assert kept_names(keeps_for([text])) == needed
+
+
+def test_the_texts_of_all_files_count() -> None:
+    assert keeps_for([]) == NOTHING
+    assert keeps_for(["a: from_tool(x, 'y')", "b: from_user(x)", "c: 1"]) == Keeps(calls=False)
+    assert keeps_for(iter(["from_tool", "from_user", "sum_args"])) == EVERYTHING
+
+
+@pytest.mark.parametrize(("pack", "needed"), [("goodwill", ""), ("airline", "calls user")])
+def test_packs_that_ship_keep_what_they_ask_for(pack: str, needed: str) -> None:
+    folder = Path(__file__).resolve().parent.parent / "policies"
+    assert kept_names(keeps_for([(folder / f"{pack}.yaml").read_text(encoding="utf-8")])) == needed

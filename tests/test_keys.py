@@ -200,6 +200,7 @@ def test_a_key_can_change_the_outcome(key: str, tmp_path: Path, port: int) -> No
     assert before != after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_need_not_change_the_outcome(key: str, tmp_path: Path, port: int) -> None:
     case: Key = KEYS[key]

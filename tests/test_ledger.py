@@ -25,7 +25,19 @@ from ledgercli.errors import (
     OutputExistsError,
     UnreadableInputError,
 )
-from ledgercli.ledger import NOTHING, Head, Ledger, LedgerLimitError, Sync, Torn, head, linebytes, read, reading
+from ledgercli.ledger import (
+    NOTHING,
+    Head,
+    Ledger,
+    LedgerLimitError,
+    Sync,
+    Torn,
+    checkpoints,
+    head,
+    linebytes,
+    read,
+    reading,
+)
 from ledgercli.ledger.verify import verify
 from tests import ledgers
 
@@ -387,6 +399,7 @@ def test_reading_gives_every_record_with_its_place(tmp_path: Path) -> None:
     assert [entry.seq for entry in entries] == list(range(len(written)))
     assert entries[-1].kind == "close"
     for entry, line in zip(entries, written, strict=True):
+        assert entry.data == line
         assert path.read_bytes()[entry.offset : entry.offset + entry.length] == line
         assert entry.digest == "sha256:" + hashlib.sha256(line).hexdigest()
     assert head(path) == Head(entries[-1].seq, entries[-1].digest)
@@ -500,6 +513,75 @@ def test_an_endless_line_without_newline_is_torn(tmp_path: Path) -> None:
     assert len(list(reader)) == 2
     assert reader.torn is not None
     assert reader.torn.length == linebytes.LINE_MAX + 100_000
+
+
+# Beginning at a checkpoint
+
+
+def test_reading_may_begin_behind_any_entry(tmp_path: Path) -> None:
+    path = ledgers.live(tmp_path / "a")
+    entries = list(read(path))
+    for at, entry in enumerate(entries):
+        assert list(read(path, behind=entry)) == entries[at + 1 :]
+
+
+def test_behind_an_entry_the_next_line_must_follow_it(tmp_path: Path) -> None:
+    path = ledgers.write(tmp_path / "a", *ledgers.STORY)
+    third = list(read(path))[2]
+    path.write_bytes(path.read_bytes().replace(b"2026-08-01", b"2026-08-02", 1))
+    assert len(list(read(path, behind=third))) == len(ledgers.STORY) - 2  # what stands before is not looked at
+    last = list(read(path, behind=third))[-1]
+    damaged = lines(path)
+    path.write_bytes(b"".join([*damaged[:3], *damaged[4:]]))
+    with pytest.raises(LedgerFormatError, match=":4:1: line 4 does not follow line 3"):
+        list(read(path, behind=third))
+    with pytest.raises(LedgerFormatError, match=r"was cut by somebody else: byte [0-9,]+ is not there any more"):
+        list(read(path, behind=last))
+
+
+def test_checkpoints_are_found_from_the_end(tmp_path: Path) -> None:
+    path = ledgers.live(tmp_path / "a")
+    found = list(checkpoints(path))
+    assert [entry.record["step"] for entry in found] == [3, 0]
+    assert found == [entry for entry in reversed(list(read(path))) if entry.kind == "checkpoint"]
+    with path.open("ab") as file:
+        file.write(found[0].data[:-1])  # torn: not one yet
+    assert list(checkpoints(path)) == found
+    assert list(checkpoints(ledgers.write(tmp_path / "b", *ledgers.STORY))) == []
+
+
+@pytest.mark.parametrize("size", [2, 20, 21, 22, 23, 100, 1000])
+def test_checkpoints_are_found_wherever_the_pieces_that_are_read_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    told = '\n{"kind":"checkpoint"'  # in a text it is no line
+    steps = [line for number in range(1, 9) for line in (ledgers.step(number, text=told), ledgers.checkpoint(number))]
+    path = ledgers.write(tmp_path / "a", *steps, ledgers.closing(8))
+    monkeypatch.setattr(reading, "CHUNK", size)
+    assert [entry.record["step"] for entry in checkpoints(path)] == list(range(8, 0, -1))
+
+
+def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path) -> None:
+    path = ledgers.live(tmp_path / "a")
+    last = next(iter(checkpoints(path)))
+    for spoiled in (
+        last.data.replace(b'"at":', b'"at" :'),
+        b'{"kind":"checkpoint","x":NaN}\n',
+        b'{"kind":"checkpoint","seq":9}\n',
+    ):
+        path.write_bytes(path.read_bytes().replace(last.data, spoiled))
+        assert [entry.record["step"] for entry in checkpoints(path)] == [0]
+        path.write_bytes(path.read_bytes().replace(spoiled, last.data))
+
+
+def test_a_line_of_one_byte_more_than_a_line_may_have_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    for more, found in ((0, {"schema", "unsealed"}), (1, {"bytes", "unsealed"})):
+        path.write_bytes(
+            b'{"kind":"open","seq":0,"prev":null,"x":"' + b"y" * (linebytes.LINE_MAX - 43 + more) + b'"}\n'
+        )
+        assert path.stat().st_size == linebytes.LINE_MAX + more
+        assert {problem.code for problem in verify(path).problems} == found
 
 
 def test_writing_imports_nothing_heavy() -> None:

@@ -88,6 +88,16 @@ def test_values_at_the_limits_are_written() -> None:
     assert len(dumps({"a": "x" * (LINE_MAX - len('{"a":""}\n'))})) == LINE_MAX
 
 
+@pytest.mark.parametrize("number", [2**53 - 1, 2**53, 2**62, 2**63 - 1, -(2**53), -(2**63)])
+@pytest.mark.parametrize("deep", [1, DEPTH_MAX - 2])
+def test_large_integers_are_read_as_small_ones_are(number: int, deep: int) -> None:
+    record = {"a": number, "b": nested(deep), "c": ["[" * 99, "{" * 99]}
+    assert loads(dumps(record)) == record
+    for spoiled in (dumps(record).replace(b'"a":', b'"a": '), dumps(record).replace(b'"c":', b'"a":')):
+        with pytest.raises(LineError):
+            loads(spoiled)
+
+
 def test_beyond_looks_at_a_value_that_is_to_stand_deeper() -> None:
     assert beyond(nested(DEPTH_MAX - 2), ("args",), 3) is None
     assert beyond(nested(DEPTH_MAX - 1), ("args",), 3) is not None

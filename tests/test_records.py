@@ -109,6 +109,7 @@ def test_a_file_stands_with_its_text_or_by_reference() -> None:
 
 # The contract
 
+WHOLE = ledgers.opening(prev=None)["state"]
 LINES: list[records.Line] = [
     ledgers.opening(prev=None),
     *ledgers.STORY,
@@ -126,6 +127,12 @@ LINES: list[records.Line] = [
     ),
     records.approval_line(at=ledgers.AT, step=1, yes=True, by="lei", reason="fine", bound=records.bound({}, {}, {})),
     records.approval_line(at=ledgers.AT, step=1, yes=False, by="lei", reason=None, bound=records.bound({}, {}, {})),
+    records.rollback_line(at=ledgers.AT, to=0, by="lei", reason="r", sets={"facts.x": 1}, unsets=["facts.y"]),
+    records.rollback_line(at=ledgers.AT, to=0, by=None, reason=None, sets={}, unsets=[]),
+    records.resume_line(
+        at=ledgers.AT, files=[records.file_entry("pack", "p", "p.yaml", "")], sets={"constraints.max_steps": 9}
+    ),
+    records.checkpoint_line(at=ledgers.AT, step=1, state=WHOLE, origins=[], history=None),
     records.recovery_line(at=ledgers.AT, offset=10, size=3, moved_to="x.torn-10", torn=DIGEST),
     ledgers.closing(3, limit="max_steps", error="e", counterfactual_from=2) | {"lines": 9},
 ]
@@ -152,7 +159,17 @@ def test_an_unknown_key_anywhere_is_an_error_with_its_path(line: records.Line) -
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line["kind"])
 def test_a_missing_key_is_named(line: records.Line) -> None:
-    optional = {"limit", "error", "counterfactual_from", "state_diff", "state_unset", "problems", "reason", "mode"}
+    optional = {
+        "limit",
+        "error",
+        "counterfactual_from",
+        "state_diff",
+        "state_unset",
+        "problems",
+        "reason",
+        "mode",
+        "by",
+    }
     record = whole(line)
     for key in record.keys() - optional - {"kind"}:
         shorter = {one: value for one, value in record.items() if one != key}
@@ -162,8 +179,14 @@ def test_a_missing_key_is_named(line: records.Line) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"kind": "stop"}, "kind is 'stop'; a line's kind is one of open, intent, step, approval, recovery, close"),
-        ({"kind": None}, "kind is None; a line's kind is one of open, intent, step, approval, recovery, close"),
+        (
+            {"kind": "stop"},
+            "kind is 'stop'; a line's kind is one of open, intent, step, approval, rollback, resume, recovery, checkpoint, close",
+        ),
+        (
+            {"kind": None},
+            "kind is None; a line's kind is one of open, intent, step, approval, rollback, resume, recovery, checkpoint, close",
+        ),
         ({"seq": "1"}, "seq: input should be a valid integer"),
         ({"seq": True}, "seq: input should be a valid integer"),
         ({"seq": -1}, "seq: input should be greater than or equal to 0"),

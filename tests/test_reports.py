@@ -18,6 +18,7 @@ from ledgercli.reports.screen import Screen
 from ledgercli.reports.steps import Steps
 from ledgercli.reports.summary import Tally, counted
 from ledgercli.reports.terminal import RunReport, call_text
+from ledgercli.runs import Job, Options
 from ledgercli.sources import Problem
 
 PLAIN = Screen(None, encoding="utf-8", colour=False)
@@ -256,7 +257,9 @@ class Gone(io.StringIO):
 def job(ledger="w.ledger.jsonl"):
     scenario = SimpleNamespace(name="w", file=SimpleNamespace(expect=None, decide=SimpleNamespace(recording=None)))
     book, guard = SimpleNamespace(packs=()), SimpleNamespace(head="sha256:" + "a" * 64)
-    return SimpleNamespace(scenario=scenario, book=book, guard=guard, ledger=ledger, replaced=["base"], added=["extra"])
+    made = Job(scenario, book, None, None, ledger, lambda: None, Options(), ["base"], ["extra"])
+    made.guard = guard
+    return made
 
 
 def opening(task="Beijing", packs=("weather",)):
@@ -302,9 +305,8 @@ def test_the_next_command_is_named_only_if_there_is_one():
     assert report(denied, close={"status": "halted"})[1] == []
     waiting = step(outcome="waiting", result=None)
     assert report(waiting, close={"status": "awaiting_approval"}, commands=["approve"])[1] == [
-        "next: ledger approve w.ledger.jsonl@1"
+        "next: ledger approve w.ledger.jsonl@1 --yes --by NAME"
     ]
-    assert report(waiting, close={"status": "awaiting_approval"})[1][0].startswith("next: run it again")
 
 
 def test_an_error_that_no_step_showed_is_shown_at_the_end():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,28 @@ import pytest
 
 from ledgercli import records
 from ledgercli.errors import LedgerCliError, UnreadableInputError
-from ledgercli.ledger import Ledger
+from ledgercli.ledger import Ledger, entries
 from ledgercli.ledger import verify as verify_module
 from ledgercli.ledger.verify import CODES, Problem, verify
 from ledgercli.records import Proposal, Result, Verdict
 from tests import ledgers
-from tests.ledgers import AT, STORY, closing, denied, intent, opening, step, write
+from tests.ledgers import (
+    AT,
+    FORKED,
+    LIFE,
+    STORY,
+    approval,
+    checkpoint,
+    closing,
+    denied,
+    intent,
+    live,
+    opening,
+    resume,
+    rollback,
+    step,
+    write,
+)
 
 LINES = len(STORY) + 1
 
@@ -78,6 +94,13 @@ def test_a_ledger_goes_on_after_close_by_an_approval(tmp_path: Path) -> None:
     assert verify(path).problems == ()
 
 
+def test_a_ledger_may_hold_every_kind_of_line(tmp_path: Path) -> None:
+    report = verify(live(tmp_path / "a"))
+    assert report.problems == ()
+    assert (report.lines, report.steps, report.status) == (len(LIFE), 6, "completed")
+    assert {line["kind"] for line in LIFE} == set(entries.KINDS)
+
+
 def test_parallel_steps_may_finish_out_of_order(tmp_path: Path) -> None:
     given_up = step(3, "look") | {"outcome": "unknown", "result": None}
     path = write(tmp_path / "a", intent(1), intent(2), given_up, step(2), step(1), closing(3))
@@ -125,6 +148,16 @@ def test_any_byte_of_any_line_but_the_last_may_change_and_is_found(tmp_path: Pat
             found = [problem for problem in verified(tmp_path / "a", damaged) if problem.severity == "error"]
             assert found, (at, offset)
             assert {problem.line for problem in found} <= {at, at + 1, at + 2, at + 3}, (at, offset, found)
+
+
+def test_any_byte_of_a_ledger_with_every_kind_of_line_may_change_and_is_found(tmp_path: Path) -> None:
+    lines = live(tmp_path / "good").read_bytes().splitlines(keepends=True)
+    for at in range(len(lines) - 1):
+        for offset in range(at % 5, len(lines[at]), 5):
+            changed = bytearray(lines[at])
+            changed[offset] ^= 1
+            found = verified(tmp_path / "a", [*lines[:at], bytes(changed), *lines[at + 1 :]])
+            assert {problem.line for problem in found if problem.severity == "error"} & {at + 1, at + 2}, (at, offset)
 
 
 def test_a_changed_prev_or_seq_is_blamed_on_its_line(tmp_path: Path, good: list[bytes]) -> None:
@@ -268,6 +301,8 @@ def test_a_hostile_file_does_not_make_the_report_large(tmp_path: Path) -> None:
     problems = verify(path).problems
     assert len(problems) == verify_module.MANY + 2
     assert problems[-1].code == "many"
+    path = write(tmp_path / "b", *map(intent, range(1, 3001)), closing(3000))
+    assert len(verify(path).problems) == 2 * verify_module.MANY
 
 
 @pytest.mark.parametrize("content", [b"", b'{"kind":"open"'])
@@ -372,7 +407,7 @@ ASKED = RAN | {"effect": "require_approval"}
         ([look(extra=1), closing(1)], "schema", "unknown key extra", 2),
         ([look(step="1"), closing(1)], "schema", "step: input should be a valid integer", 2),
         ([opening(), closing(0)], "order", "a second open; a ledger has one, in its first line", 2),
-        ([closing(0), look()], "order", "a step follows a close; only approval or recovery may", 3),
+        ([closing(0), look()], "order", "a step follows a close; only approval, recovery, resume or rollback may", 3),
         ([step(2), closing(1)], "step", "step 1 has no line, step 2 has one", 3),
         ([look(), look(), closing(1)], "step", "step 1 has a line already", 3),
         ([look(), intent(1), closing(1)], "step", "an intent of step 1, which has a line already", 3),
@@ -388,6 +423,25 @@ ASKED = RAN | {"effect": "require_approval"}
         ([look(outcome="unknown", result=None, verdict=ASKED), closing(1)], "outcome", "the outcome is unknown, and the verdict require_approval", 2),
         ([look(outcome="cancelled", result=None, verdict=None), closing(1)], "outcome", "the outcome is cancelled, and there is no verdict", 2),
         ([look(verdict=ASKED | {"approval": 9}), closing(1)], "approval", "no unused approval answers step 9", 2),
+        ([closing(0), checkpoint(0), closing(0)], "order", "a checkpoint follows a close; only approval, recovery, resume or rollback may", 3),
+        ([checkpoint(1), closing(0)], "checkpoint", "the checkpoint counts 1 steps, there are 0", 2),
+        ([intent(1), checkpoint(0), step(1), closing(1)], "checkpoint", "the checkpoint counts 0 steps, there are 1", 3),
+        ([checkpoint(0, task="x"), closing(0)], "checkpoint", "task in the checkpoint is not what the lines before make", 2),
+        ([checkpoint(0, facts={}), closing(0)], "checkpoint", "facts.orders in the checkpoint is not what the lines before make", 2),
+        ([checkpoint(0, constraints={"max_steps": 5.0}), closing(0)], "checkpoint", "constraints.max_steps in the checkpoint is not what the lines before make", 2),
+        ([step(1, sets={"facts.a": 1}), checkpoint(1), closing(1)], "checkpoint", "facts.a in the checkpoint is not what the lines before make", 3),
+        ([look(), rollback(2), closing(1)], "rollback", "a rollback to step 2, which has no line before it", 3),
+        ([intent(1), rollback(1), step(1), closing(1)], "rollback", "a rollback to step 1, which has no line before it", 3),
+        ([look(), rollback(0, {"facts.no.x": 1}), closing(1)], "diff", "state_diff: facts.no.x cannot be set: facts.no is not there", 3),
+        ([look(), rollback(0, {}, ("facts.x",)), closing(1)], "diff", "state_unset: facts.x cannot be removed: facts.x is not there", 3),
+        ([rollback(0, {"facts.x": 1}), checkpoint(0), closing(0)], "checkpoint", "facts.x in the checkpoint is not what the lines before make", 3),
+        ([resume(**{"constraints.no.x": 1}), closing(0)], "diff", "state_diff: constraints.no.x cannot be set: constraints.no is not there", 2),
+        ([resume(**{"constraints.x": 1}), checkpoint(0), closing(0)], "checkpoint", "constraints.x in the checkpoint is not what the lines before make", 3),
+        ([denied(1, "waiting"), rollback(0, {"error": None}), approval(1), closing(1)], "approval", "step 1 does not wait for an approval", 4),
+        ([denied(1, "waiting"), approval(1), rollback(0, {"error": None}), look(step=2, verdict=ASKED | {"approval": 1}), closing(2)], "approval", "no unused approval answers step 1", 5),
+        ([step(1, sets={"status": "halted"}), closing(1)], "close", "the close says completed, the state halted", 3),
+        ([step(1, sets={"status": "failed"}), closing(1) | {"status": "limit"}], "close", "the close says limit, the state failed", 3),
+        ([step(1, unsets=("status",)), closing(1)], "close", "the close says completed, the state None", 3),
         ([step(1, sets={"facts.no.x": 1}), closing(1)], "diff", "state_diff: facts.no.x cannot be set: facts.no is not there", 2),
         ([step(1, sets={"task.x": 1}), closing(1)], "diff", "state_diff: task.x cannot be set: task is no map", 2),
         ([step(1, sets={'facts["x"]': 1}), closing(1)], "diff", 'state_diff: path facts["x"] at character 6: write .x, not ["x"]', 2),
@@ -407,9 +461,6 @@ def test_lines_that_do_not_fit_are_named(
 
 
 def test_an_approval_answers_a_step_that_waits_once_and_as_it_says(tmp_path: Path) -> None:
-    def approval(step: int, yes: bool) -> records.Line:
-        return records.approval_line(at=AT, step=step, yes=yes, by="lei", reason=None, bound=records.bound({}, {}, {}))
-
     yes = look(verdict=ASKED | {"approval": 1}, step=2)
     found = verify(
         write(tmp_path / "a", denied(1, "waiting"), approval(1, yes=True), yes, yes | {"step": 3}, closing(3))
@@ -424,14 +475,97 @@ def test_an_approval_answers_a_step_that_waits_once_and_as_it_says(tmp_path: Pat
 
 
 def test_a_file_whose_text_was_exchanged_is_found(tmp_path: Path) -> None:
-    first = opening()
+    first, later = opening(), resume()
     first["files"][0]["text"] += "# more\n"
-    (problem,) = verify(write(tmp_path / "a", closing(0), first=first)).problems
-    assert (problem.code, problem.message, problem.line) == (
-        "file",
-        "the text of pack p.yaml does not have the digest beside it",
-        1,
-    )
+    later["files"][0]["text"] += "# more\n"
+    found = verify(write(tmp_path / "a", closing(0), later, closing(0), first=first)).problems
+    said = "the text of pack p.yaml does not have the digest beside it"
+    assert [(one.code, one.message, one.line) for one in found] == [("file", said, 1), ("file", said, 3)]
+
+
+def test_a_run_begins_running_unless_it_goes_on_from_another(tmp_path: Path) -> None:
+    ended = opening()["state"] | {"status": "completed"}
+    (problem,) = verify(write(tmp_path / "a", closing(0), first=opening(state=ended))).problems
+    assert (problem.code, problem.message) == ("schema", "state.status is completed; a run begins running")
+    lines = checkpoint(0, status="completed"), closing(0)
+    assert verify(write(tmp_path / "b", *lines, first=opening(state=ended, **FORKED))).ok
+
+
+def test_a_run_that_goes_on_from_another_says_first_what_that_one_left(tmp_path: Path) -> None:
+    said = "the run goes on from another one, and no checkpoint before its first step tells what that one left"
+    for lines in ([look(), look(step=2), closing(2)], [intent(1), step(1), checkpoint(1), closing(1)]):
+        path = tmp_path / str(len(lines))
+        found = verify(write(path, *lines, first=opening(**FORKED))).problems
+        assert [(one.code, one.message, one.line) for one in found] == [("checkpoint", said, 2)]
+
+
+def test_a_recording_is_completed_and_a_run_may_be_cut_off_whatever_the_state_says(tmp_path: Path) -> None:
+    halted = step(1, sets={"status": "halted"})
+    recorded = opening(engine={"kind": "recording"})
+    assert verify(write(tmp_path / "a", halted, closing(1), first=recorded)).problems == ()
+    for status in ("interrupted", "error", "halted"):
+        assert verify(write(tmp_path / status, halted, closing(1) | {"status": status})).problems == ()
+
+
+def test_a_recovery_stands_where_the_torn_end_began(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", look())
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b"{")
+    Ledger.open(path).close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    (problem, _) = verified(path, rechained([*lines[:-1], lines[-1].replace(b'"offset":%d' % size, b'"offset":7')]))
+    assert (problem.code, problem.message) == ("order", f"a recovery at byte 7 stands at byte {size:,}")
+
+
+def test_what_was_about_to_run_before_a_rollback_may_still_be_open_when_the_ledger_is_closed(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", look(), intent(2), rollback(0), closing(2) | {"status": "interrupted"})
+    report = verify(path)
+    assert [(one.code, one.severity, one.line) for one in report.problems] == [("intent", "warning", 3)]
+    with Ledger.open(path) as ledger:
+        for line in (resume(), step(2) | {"outcome": "unknown", "result": None}, look(step=3), closing(3)):
+            ledger.append(line)
+    assert verify(path).problems == ()
+    with Ledger.open(path) as ledger:
+        for line in (resume(), intent(4), closing(4)):
+            ledger.append(line)
+    assert [(one.code, one.severity) for one in verify(path).problems] == [("intent", "error")]
+
+
+def test_steps_are_numbered_on_over_a_rollback(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", look(), look(step=2), rollback(1), look(step=2), closing(2))
+    assert [one.message for one in verify(path).problems] == ["step 2 has a line already"]
+
+
+def test_every_key_of_every_kind_of_line_is_held_to_its_kind(tmp_path: Path) -> None:
+    """Forged with a good chain: a value of another kind, or a key too many, is found in its line."""
+    lines = live(tmp_path / "good").read_bytes().splitlines(keepends=True)
+    for at, line in enumerate(lines):
+        for path in keys_of(orjson.loads(line)):
+            if path[-1] in ("seq", "prev"):
+                continue  # the forger's own
+            for forged in (with_value(line, path, {"\x00": [None]}), with_value(line, (*path[:-1], "surprise"), 1)):
+                found = verified(tmp_path / "a", rechained([*lines[:at], forged, *lines[at + 1 :]]))
+                assert at + 1 in {one.line for one in found if one.code in ("schema", "order")}, path
+
+
+def keys_of(record: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The keys of a line, those of free maps left out."""
+    for key, value in record.items() if isinstance(record, dict) else enumerate(record):
+        if key in entries.FREE or path[-1:] in (("flags",), ("goals",), ("engine",)):
+            continue
+        if isinstance(key, str):
+            yield (*path, key)
+        if isinstance(value, (dict, list)):
+            yield from keys_of(value, (*path, key))
+
+
+def with_value(line: bytes, path: tuple[str | int, ...], value: Any) -> bytes:
+    record = within = orjson.loads(line)
+    for key in path[:-1]:
+        within = within[key]
+    within[path[-1]] = value
+    return orjson.dumps(record) + b"\n"
 
 
 def test_numbers_and_counts_that_do_not_fit_are_found_in_a_ledger_with_a_good_chain(

@@ -86,7 +86,7 @@ def _refuse(pattern: str, reason: NeedsRe2Error) -> Compiled:
 def _with_re2(pattern: str) -> Compiled | None:
     """The pattern on Google's own engine, if that is installed."""
     try:
-        import re2  # type: ignore[import-not-found,unused-ignore]
+        import re2  # type: ignore[import-not-found, import-untyped,unused-ignore]
     except ImportError:
         return None
     options = re2.Options()

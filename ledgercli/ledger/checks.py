@@ -1,4 +1,4 @@
-"""What a line must be beside the lines before it: order, steps, approvals, diffs, files, close.
+"""What a line must be beside the lines before it: order, steps, approvals, files, close; the state is for `states`.
 
 Invariants:
 * A checker sees valid records in the order of the file, and keeps only what is still open (steps ahead of others,
@@ -9,9 +9,9 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Literal
 
 from ledgercli import paths, records
@@ -19,7 +19,8 @@ from ledgercli import paths, records
 Severity = Literal["error", "warning"]
 Record = dict[str, Any]
 
-REOPENING: Final = frozenset({"approval", "recovery"})  # the kinds with which a closed ledger may go on
+REOPENING: Final = frozenset({"approval", "recovery", "resume", "rollback"})  # with these a closed ledger may go on
+MANY: Final = 1000  # problems are enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,174 +47,209 @@ class Problem:
     cause: str | None = None
 
 
-def order(kind: str, before: str | None, line: int) -> Iterator[Problem]:
+def order(kind: str, before: str | None, line: int) -> list[Problem]:
     """Whether a line of this kind may follow one of kind `before` (None: it is the first)."""
     if before is None and kind != "open":
-        yield Problem("order", f"the first line is {a(kind)}, not an open", line)
+        message = f"the first line is {a(kind)}, not an open"
     elif before is not None and kind == "open":
-        yield Problem("order", "a second open; a ledger has one, in its first line", line)
+        message = "a second open; a ledger has one, in its first line"
     elif before == "close" and kind not in REOPENING:
-        yield Problem("order", f"{a(kind)} follows a close; only {' or '.join(sorted(REOPENING))} may", line)
+        *most, last = sorted(REOPENING)
+        message = f"{a(kind)} follows a close; only {', '.join(most)} or {last} may"
+    else:
+        return []
+    return [Problem("order", message, line)]
+
+
+def opening(record: Record, line: int) -> Iterator[Problem]:
+    """Whether a run that goes on from no other begins running."""
+    status = record["state"]["status"]
+    if status != "running" and record.get("from") is None:
+        yield Problem("schema", f"state.status is {status}; a run begins running", line)
+
+
+def place(record: Record, line: int, offset: int) -> Iterator[Problem]:
+    """Whether a `recovery` line stands where the torn end stood."""
+    if record["offset"] != offset:
+        yield Problem("order", f"a recovery at byte {record['offset']:,} stands at byte {offset:,}", line)
 
 
 def files(record: Record, line: int) -> Iterator[Problem]:
-    """Whether each file's text in an `open` line has the digest beside it."""
+    """Whether each file's text in an `open` or a `resume` line has the digest beside it."""
     for file in record["files"]:
         if file.get("text") is not None and records.digest(file["text"].encode()) != file["digest"]:
             yield Problem("file", f"the text of {file['kind']} {file['path']} does not have the digest beside it", line)
 
 
-def outcome(record: Record, line: int) -> Iterator[Problem]:
+def outcome(record: Record, line: int) -> list[Problem]:
     """Whether outcome, verdict and result of a step fit together."""
     said, result, verdict = record["outcome"], record["result"], record["verdict"]
+    if said == "ok" and result and result["success"] and verdict and verdict["effect"] == "allow":
+        return []  # nearly every line
+    wrong = []
     if said in ("ok", "error"):
         if result is None:
-            yield Problem("outcome", f"the outcome is {said}, and there is no result", line)
+            wrong.append("there is no result")
         elif result["success"] != (said == "ok"):
-            yield Problem("outcome", f"the outcome is {said}, and the result says the opposite", line)
+            wrong.append("the result says the opposite")
     elif said in ("denied", "waiting") and result is not None:
-        yield Problem("outcome", f"the outcome is {said}, and there is a result", line)
+        wrong.append("there is a result")
     if verdict is None:
         if said != "ok":
-            yield Problem("outcome", f"the outcome is {said}, and there is no verdict", line)
-        return
-    effect, runs = verdict["effect"], records.lets_run(verdict["effect"], verdict.get("approval"))
-    fits = {"denied": not runs, "waiting": effect == "require_approval" and not runs}.get(said, runs)
-    if not fits:
-        yield Problem("outcome", f"the outcome is {said}, and the verdict {effect}", line)
+            wrong.append("there is no verdict")
+    elif not _agree(said, verdict):
+        wrong.append(f"the verdict {verdict['effect']}")
+    return [Problem("outcome", f"the outcome is {said}, and {why}", line) for why in wrong]
 
 
-@dataclass(slots=True)
+def _agree(said: str, verdict: Record) -> bool:
+    """Whether what became of a call is what its verdict lets become of it."""
+    effect = verdict["effect"]
+    runs = records.lets_run(effect, verdict.get("approval"))
+    if said == "denied":
+        return not runs
+    return effect == "require_approval" and not runs if said == "waiting" else runs
+
+
 class Steps:
-    """Follows the numbers of steps, intents and approvals.
+    """Follows the numbers of steps, intents, approvals, rollbacks and checkpoints.
 
-    Arguments:
-        uncertain: whether lines are known to be missing or unreadable, so that gaps say nothing new.
-
+    `uncertain` may be set once lines are known to be missing or unreadable, so that gaps say nothing new.
     """
 
-    uncertain: bool = False
-    _done: int = 0  # every step up to here has its line
-    _ahead: set[int] = field(default_factory=set)  # steps behind a gap that have theirs
-    _intents: dict[int, tuple[int, Record]] = field(default_factory=dict)  # step -> line and action
-    _waiting: set[int] = field(default_factory=set)
-    _answers: dict[int, str] = field(default_factory=dict)  # approvals that no step has used
+    def __init__(self) -> None:
+        self.uncertain = False
+        self._done = 0  # every step up to here has its line
+        self._ahead: set[int] = set()  # steps behind a gap that have theirs
+        self._intents: dict[int, tuple[int, Record]] = {}  # step -> line and action
+        self._blamed: set[int] = set()  # those without outcome that a close was blamed for
+        self._waiting: set[int] = set()
+        self._answers: dict[int, str] = {}  # approvals that no step has used
+        self._inherits = False  # the past of another run, which no checkpoint has told yet
+        self._told: int | None = None  # the step of the latest checkpoint
+        self._stopped = False  # the line before was written for a run that does not go on yet
+        self._take: dict[str, Callable[[Record, int], list[Problem]]] = {
+            "open": self._open,
+            "intent": self._intent,
+            "step": self._step,
+            "approval": self._approval,
+            "rollback": self._rollback,
+            "checkpoint": self._checkpoint,
+            "close": self._close,
+        }
 
     @property
     def count(self) -> int:
         """How many steps there are, those without outcome included."""
-        return self._done + len(self._ahead) + sum(not self._has(step) for step in self._intents)
+        return self._done + len(self._ahead) + len(self._intents)
 
     def see(self, record: Record, line: int) -> list[Problem]:
         """Take in one line."""
-        take = {"intent": self._intent, "step": self._step, "approval": self._approval, "close": self._close}
-        checker = take.get(record["kind"])
-        found = list(checker(record, line)) if checker else []
+        kind = record["kind"]
+        take = self._take.get(kind)
+        found = take(record, line) if take else []
+        self._stopped = kind in ("approval", "rollback")
         return [] if self.uncertain else found
 
     def unfinished(self) -> Iterator[tuple[int, int]]:
-        """Yield each step with an intent and no outcome, and the intent's line."""
+        """Yield each step with an intent and no outcome, and the intent's line, unless a close was blamed for it."""
         for step, (line, _) in self._intents.items():
-            yield step, line
+            if step not in self._blamed:
+                yield step, line
 
     def _has(self, step: int) -> bool:
         return step <= self._done or step in self._ahead
 
-    def _intent(self, record: Record, line: int) -> Iterator[Problem]:
+    def _open(self, record: Record, _line: int) -> list[Problem]:
+        self._inherits = record.get("from") is not None
+        return []
+
+    def _begun(self, line: int) -> list[Problem]:
+        """A step or an intent of a run that goes on from another: what it inherits must have been told before."""
+        self._inherits = False
+        message = "the run goes on from another one, and no checkpoint before its first step tells what that one left"
+        return [Problem("checkpoint", message, line)]
+
+    def _intent(self, record: Record, line: int) -> list[Problem]:
+        found = self._begun(line) if self._inherits else []
         step = record["step"]
         if self._has(step) or step in self._intents:
-            yield Problem("step", f"an intent of step {step}, which has a line already", line)
+            found.append(Problem("step", f"an intent of step {step}, which has a line already", line))
         else:
             self._intents[step] = line, record["action"]
+        return found
 
-    def _step(self, record: Record, line: int) -> Iterator[Problem]:
+    def _step(self, record: Record, line: int) -> list[Problem]:
+        found = self._begun(line) if self._inherits else []
         step = record["step"]
         if self._has(step):
-            yield Problem("step", f"step {step} has a line already", line)
-            return
-        self._ahead.add(step)
-        while self._done + 1 in self._ahead:
-            self._done += 1
-            self._ahead.remove(self._done)
+            return [*found, Problem("step", f"step {step} has a line already", line)]
+        if step > self._done + 1:
+            self._ahead.add(step)
+        else:
+            self._done = step
+            while self._ahead and self._done + 1 in self._ahead:
+                self._done += 1
+                self._ahead.remove(self._done)
         meant = self._intents.pop(step, None)
         if meant and not paths.same(meant[1], record["action"]):
-            yield Problem("step", f"step {step} is another call than its intent in line {meant[0]}", line)
+            found.append(Problem("step", f"step {step} is another call than its intent in line {meant[0]}", line))
         if record["outcome"] == "waiting":
             self._waiting.add(step)
-        answered = (record["verdict"] or {}).get("approval")
-        if answered is not None:
-            yield from self._used(answered, record, line)
+        verdict = record["verdict"]
+        if verdict and verdict.get("approval") is not None:
+            found += self._used(verdict, line)
+        return found
 
-    def _used(self, answered: int, record: Record, line: int) -> Iterator[Problem]:
+    def _used(self, verdict: Record, line: int) -> Iterator[Problem]:
+        answered = verdict["approval"]
         answer = self._answers.pop(answered, None)
         if answer is None:
             yield Problem("approval", f"no unused approval answers step {answered}", line)
-        elif (answer == "yes") != (record["verdict"]["effect"] == "require_approval"):
+        elif (answer == "yes") != (verdict["effect"] == "require_approval"):
             yield Problem("approval", f"the answer on step {answered} was {answer}, the verdict says otherwise", line)
 
-    def _approval(self, record: Record, line: int) -> Iterator[Problem]:
+    def _approval(self, record: Record, line: int) -> list[Problem]:
         step = record["step"]
-        if step in self._waiting:
-            self._waiting.remove(step)
-            self._answers[step] = record["answer"]
-        else:
-            yield Problem("approval", f"step {step} does not wait for an approval", line)
+        if step not in self._waiting:
+            return [Problem("approval", f"step {step} does not wait for an approval", line)]
+        self._waiting.remove(step)
+        self._answers[step] = record["answer"]
+        return []
 
-    def _close(self, record: Record, line: int) -> Iterator[Problem]:
+    def _rollback(self, record: Record, line: int) -> list[Problem]:
+        """The state that waiting steps and answers were about is gone; what was about to run may have run."""
+        self._waiting.clear()
+        self._answers.clear()
+        if self._has(record["to"]):
+            return []
+        return [Problem("rollback", f"a rollback to step {record['to']}, which has no line before it", line)]
+
+    def _checkpoint(self, record: Record, line: int) -> list[Problem]:
+        self._inherits = False
+        before, self._told = self._told, record["step"]
+        if record["step"] == before:
+            return [Problem("checkpoint", f"step {before:,} has a checkpoint already", line)]
+        if record["step"] == self.count:
+            return []
+        message = f"the checkpoint counts {record['step']:,} steps, there are {self.count:,}"
+        return [Problem("checkpoint", message, line)]
+
+    def _close(self, record: Record, line: int) -> list[Problem]:
+        found = []
         if record["lines"] != line:
-            yield Problem("close", f"close counts {record['lines']:,} lines, this is line {line:,}", line)
+            found.append(Problem("close", f"close counts {record['lines']:,} lines, this is line {line:,}", line))
         if record["steps"] != self.count:
-            yield Problem("close", f"close counts {record['steps']:,} steps, there are {self.count:,}", line)
+            found.append(Problem("close", f"close counts {record['steps']:,} steps, there are {self.count:,}", line))
         if self._ahead:
-            yield Problem("step", f"step {self._done + 1} has no line, step {min(self._ahead)} has one", line)
-        for step, started in self.unfinished():
-            yield Problem("intent", f"step {step} has an intent in line {started} and no outcome", line)
-
-
-class States:
-    """Follows the state through the diffs."""
-
-    def __init__(self) -> None:
-        self._state: paths.Map | None = None  # None while it is not known
-
-    def forget(self) -> None:
-        """What comes may change a state that is not known."""
-        self._state = None
-
-    def see(self, record: Record, line: int) -> Iterator[Problem]:
-        """Take in one line."""
-        if record["kind"] == "open":
-            self._state = record["state"]
-        elif record["kind"] == "step" and self._state is not None:
-            yield from self._apply(self._state, record, line)
-
-    def _apply(self, state: paths.Map, record: Record, line: int) -> Iterator[Problem]:
-        sets, unsets = record.get("state_diff", {}), record.get("state_unset", [])
-        for source in unsets:
-            try:
-                state = paths.patch(state, {}, [source])
-            except paths.PathError as error:
-                yield Problem("diff", f"state_unset: {error.message}", line)
-        for source, value in sets.items():
-            try:
-                state = paths.patch(state, {source: value})
-            except paths.PathError as error:
-                yield Problem("diff", f"state_diff: {error.message}", line)
-        yield from _overlaps([*sets, *unsets], line)
-        self._state = state
-
-
-def _overlaps(sources: list[str], line: int) -> Iterator[Problem]:
-    """A path that begins another in one diff would make the result depend on their order."""
-    if len(sources) < 2:
-        return
-    try:
-        written = sorted(tuple(map(str, paths.parse(source))) for source in sources)
-    except paths.PathError:  # already reported
-        return
-    for one, other in pairwise(written):
-        if other[: len(one)] == one:
-            yield Problem("diff", f"{paths.text(one)} and {paths.text(other)} in one diff: one begins the other", line)
+            message = f"step {self._done + 1} has no line, step {min(self._ahead)} has one"
+            found.append(Problem("step", message, line))
+        if not self._stopped:  # else whoever takes the run up again says what came of it
+            for step, started in islice(self.unfinished(), MANY):
+                message = f"step {step} has an intent in line {started} and no outcome"
+                found.append(Problem("intent", message, line))
+                self._blamed.add(step)
+        return found
 
 
 def a(kind: str) -> str:

@@ -2,7 +2,7 @@
 
 Invariants:
 * A line is exactly one of these, told apart by `kind`; an unknown key is an error.
-* A new kind is a class and its name in `Entry`; what it takes unseen (`Any`) stands in `FREE`.
+* A new kind is a class, its name in `Entry` and a struct in `shapes`; what it takes unseen (`Any`) stands in `FREE`.
 * What ties lines to one another (chain, numbers, diffs) is `verify`'s work, not done here.
 
 pydantic is imported here, so that nothing on the hot path imports this module.
@@ -17,13 +17,14 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from ledgercli import paths, records
+from ledgercli.ledger import shapes
 
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 Time = Annotated[
     str,
     StringConstraints(
-        pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?"
-        r"(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+        pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+        r"(\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
     ),
 ]
 Count = Annotated[int, Field(ge=0)]
@@ -59,18 +60,27 @@ class Engine(BaseModel):
     kind: str
 
 
-class OpeningState(_Record):
-    """The state before the first step."""
+class WholeState(_Record):
+    """A state with all its parts; its step number stands in no line."""
 
     task: str
     facts: JsonMap
     constraints: JsonMap
-    flags: dict[str, bool] = {}
-    goals: dict[str, bool] = {}
-    goal: str = ""
-    status: str = "running"
-    error: Any = None
-    final_answer: Any = None
+    flags: dict[str, bool]
+    goals: dict[str, bool]
+    goal: str
+    status: str
+    error: Any
+    final_answer: Any
+
+
+class From(_Record):
+    """Where a run that goes on from a step of another one begins."""
+
+    ledger: str = Field(description="The path of that ledger, as it was typed.")
+    run: str
+    step: Count = Field(description="The step after which it begins; 0: before the first.")
+    digest: Digest = Field(description="SHA-256 of that step's line; with step 0, of the open line.")
 
 
 class Open(_Line):
@@ -82,7 +92,8 @@ class Open(_Line):
     mode: records.Mode = "enforce"
     files: list[File]
     engine: Engine
-    state: OpeningState
+    state: WholeState
+    from_: From | None = Field(None, alias="from", description="The step of another run that this one goes on from.")
     prev: None = Field(description="Nothing comes before.")  # type: ignore[assignment]  # the one line without
 
 
@@ -154,6 +165,9 @@ class Step(_Line):
     state_diff: JsonMap = Field({}, description="Path -> new value.")
     state_unset: list[str] = Field([], description="Paths that were removed.")
     problems: list[str] = Field([], description="What a transition could not tell.")
+    judged: Count | None = Field(
+        None, description="The seq of the line behind which it was judged, where others came in between."
+    )
 
 
 class Bound(_Record):
@@ -175,11 +189,49 @@ class Approval(_Line):
     bound: Bound
 
 
+class Rollback(_Line):
+    """From here on the state is that of an earlier step; what happened since stays written."""
+
+    kind: Literal["rollback"]
+    to: Count = Field(description="The step whose state it is; 0: before the first.")
+    by: str | None = None
+    reason: str | None = None
+    state_diff: JsonMap = {}
+    state_unset: list[str] = []
+
+
+class Resume(_Line):
+    """A run that had stopped goes on."""
+
+    kind: Literal["resume"]
+    files: list[File] = Field(description="Those that are others than before.")
+    state_diff: JsonMap = Field({}, description="What these files change in the state.")
+
+
+class Origin(_Record):
+    """Who established a value."""
+
+    path: str
+    tool: str
+    args: JsonMap
+    step: Count
+
+
+class Checkpoint(_Line):
+    """All that the lines before come to, so that a reader can begin here."""
+
+    kind: Literal["checkpoint"]
+    step: Count = Field(description="How many steps there are.")
+    state: WholeState
+    origins: list[Origin]
+    history: JsonMap | None
+
+
 class Recovery(_Line):
     """A torn end was moved out of the file."""
 
     kind: Literal["recovery"]
-    offset: Count
+    offset: Count = Field(description="Where they began in the file, and where this line begins.")
     bytes: StepNumber
     moved_to: str
     digest: Digest
@@ -200,15 +252,20 @@ class Close(_Line):
     )
 
 
-Entry = Annotated[Open | Intent | Step | Approval | Recovery | Close, Field(discriminator="kind")]
+Entry = Annotated[
+    Open | Intent | Step | Approval | Rollback | Resume | Recovery | Checkpoint | Close, Field(discriminator="kind")
+]
 KINDS: tuple[str, ...] = tuple(
     get_args(model.model_fields["kind"].annotation)[0] for model in get_args(get_args(Entry)[0])
 )
 
 
 FREE = frozenset(
-    {"answer", "args", "constraints", "data", "engine", "error", "facts", "final_answer", "reads", "state_diff"}
-)
+    {
+        "answer", "args", "constraints", "data", "engine", "error", "facts", "final_answer", "history", "reads",
+        "state_diff",
+    }
+)  # fmt: skip
 PARTS_MAX = 20_000
 
 
@@ -227,8 +284,8 @@ def schema() -> dict[str, Any]:
 
 
 def problems(record: dict[str, Any]) -> list[str]:
-    """All that is wrong with the record of a line, each with its path; of a hostile one the first `PARTS_MAX`."""
-    if _parts(record, PARTS_MAX) <= 0:
+    """All that is wrong with the record of a line, each with its path; a hostile one is not told all of it."""
+    if _parts(record, PARTS_MAX) <= 0 and not shapes.fits(record):
         return [f"the line has more than {PARTS_MAX:,} parts outside of {', '.join(sorted(FREE))}"]
     try:
         _adapter().validate_python(record)

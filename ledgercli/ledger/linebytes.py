@@ -15,7 +15,6 @@ import json
 import re
 import resource
 from collections.abc import Iterator, Mapping
-from itertools import accumulate
 from math import isfinite
 from typing import Any, Final
 
@@ -30,12 +29,11 @@ INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 
 _WRITE: Final = orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_SMALL_INTEGERS: Final = orjson.OPT_APPEND_NEWLINE | orjson.OPT_STRICT_INTEGER
 _FLAT: Final = bytes.maketrans(b"123456789[", b"000000000{")  # all digits and all opening brackets look alike
 _SMALL: Final = 1 << 18  # bytes of a line that cannot hold enough values to matter
 _MEMORY_OF_A_VALUE: Final = 600  # bytes at most: a key and its place in a map, and what orjson reserves to write both
-_TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-_NO_BRACKETS: Final = re.compile(rb"[^\[\]{}]+")
-_NESTS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_NESTING: Final = (dict, list, tuple, Mapping)  # all that is written as a map or a list
 _LONG_NUMBER: Final = b"0" * 19  # the shortest integer beyond 64 bits has 19 digits
 
 
@@ -69,7 +67,7 @@ def dumps(record: dict[str, Any]) -> bytes:
         line = orjson.dumps(record, paths.plain, _WRITE)
     except TypeError:
         raise _refusal(record) from None
-    if _suspicious(line) or _has_nan(record, line):
+    if _suspicious(record, line) or _has_nan(record, line):
         _refuse_beyond(record)
     if len(line) > LINE_MAX:
         path, size = _largest(record)
@@ -85,7 +83,7 @@ def check(value: Any, path: paths.Path, *, depth: int) -> None:
         data = orjson.dumps(value, paths.plain, _WRITE)
     except TypeError:
         raise LedgerLimitError(*(beyond(value, path, depth) or (path, "is no JSON value"))) from None
-    if _suspicious(data, depth) or _has_nan(value, data):
+    if _suspicious(value, data, depth) or _has_nan(value, data):
         found = beyond(value, path, depth)
         if found:
             raise LedgerLimitError(*found)
@@ -132,16 +130,27 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _suspicious(line: bytes, depth: int = 0) -> bool:
-    """Whether a line may be too deep, or hold an integer that is too large; never wrong when it says no."""
+def _suspicious(value: Any, line: bytes, depth: int = 0) -> bool:
+    """Whether a value, written as `line`, may be too deep or hold too large an integer; never wrong when it says no."""
     flat = line.translate(_FLAT)
-    return _LONG_NUMBER in flat or (flat.count(b"{") + depth > DEPTH_MAX and _depth(line) + depth > DEPTH_MAX)
+    return _LONG_NUMBER in flat or (
+        flat.count(b"{") + depth > DEPTH_MAX and _levels(value, _NESTING) + depth > DEPTH_MAX
+    )
 
 
-def _depth(line: bytes) -> int:
-    """How deeply brackets nest, those in texts left out."""
-    brackets = _NO_BRACKETS.sub(b"", _TEXT.sub(b"", line))
-    return max(accumulate(_NESTS[bracket] for bracket in brackets), default=0)
+def _levels(value: Any, nesting: tuple[type, ...] = (dict, list)) -> int:
+    """How deeply a value nests, by values of the types that nest; of more than `DEPTH_MAX` levels one is counted."""
+    level: list[Any] = [value] if isinstance(value, nesting) else []
+    levels = 0
+    while level and levels <= DEPTH_MAX:
+        levels += 1
+        level = [
+            part
+            for whole in level
+            for part in (whole.values() if isinstance(whole, Mapping) else whole)
+            if isinstance(part, nesting)
+        ]
+    return levels
 
 
 def _has_nan(value: Any, written: bytes) -> bool:
@@ -187,7 +196,7 @@ def loads(line: bytes) -> dict[str, Any]:
         LineError: the bytes are not what `dumps` writes of any record.
 
     """
-    if _too_large(line):
+    if len(line) > _SMALL and _too_large(line):
         raise LineError("the line has more values than this process may take memory for (ulimit -v)", 1)
     try:
         record = orjson.loads(line)
@@ -198,11 +207,28 @@ def loads(line: bytes) -> dict[str, Any]:
         raise LineError(error.msg, min(error.pos + 1, last)) from None
     if type(record) is not dict:
         raise LineError("a line is one JSON object", 1)
-    if (_suspicious(line) and beyond(record)) or orjson.dumps(record, None, orjson.OPT_APPEND_NEWLINE) != line:
+    if not _surely_whole(record, line) and not _whole(record, line):
         del record  # a large one, and the search takes memory too
         offset, message = _fault(line) or (0, "these bytes are not what a ledger has for these values")
         raise LineError(message, _column(line, offset))
     return record
+
+
+def _surely_whole(record: dict[str, Any], line: bytes) -> bool:
+    """Whether a line is what is written of its record and within the limits, in the common case of small integers."""
+    try:
+        same = orjson.dumps(record, None, _SMALL_INTEGERS) == line
+    except TypeError:  # an integer of more than 53 bits, or it is nested very deeply
+        return False
+    return same and (line.count(b"{") + line.count(b"[") <= DEPTH_MAX or _levels(record) <= DEPTH_MAX)
+
+
+def _whole(record: dict[str, Any], line: bytes) -> bool:
+    """Whether a line is what is written of its record and within the limits."""
+    return (
+        not (_suspicious(record, line) and beyond(record))
+        and orjson.dumps(record, None, orjson.OPT_APPEND_NEWLINE) == line
+    )
 
 
 def _too_large(line: bytes) -> bool:
@@ -210,8 +236,6 @@ def _too_large(line: bytes) -> bool:
 
     orjson crashes when it runs out of memory, so this is asked before.
     """
-    if len(line) <= _SMALL:
-        return False
     held, _ = resource.getrlimit(resource.RLIMIT_AS)
     if held == resource.RLIM_INFINITY:
         return False

@@ -11,21 +11,24 @@ Deliberately not here: whether lines fit together otherwise (`verify`), and what
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fcntl import LOCK_NB, LOCK_SH, LOCK_UN, flock
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
+import msgspec
+
 from ledgercli import records
 from ledgercli.errors import LedgerFormatError, UnreadableInputError
-from ledgercli.ledger import linebytes
+from ledgercli.ledger import linebytes, shapes
 from ledgercli.ledger.linebytes import LINE_MAX, LineError
 
 CHUNK: Final = 1 << 16
+_CHECKPOINT: Final = b'\n{"kind":"checkpoint"'  # no line of another kind holds these bytes: a text has no newline
 _PATIENCE: Final = 50  # times 10 ms that a reader waits for a writer to finish its line
 
 
@@ -39,24 +42,28 @@ class Head(NamedTuple):
 NOTHING: Final = Head(-1, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One line, read.
 
     Arguments:
         record: what it says.
         line: its number, from 1.
         offset: where it begins in the file, in bytes.
-        length: its bytes, with the newline.
-        digest: of these bytes.
+        digest: of its bytes.
+        data: these bytes, with the newline.
 
     """
 
     record: dict[str, Any]
     line: int
     offset: int
-    length: int
     digest: str
+    data: bytes
+
+    @property
+    def length(self) -> int:
+        """Its bytes, with the newline."""
+        return len(self.data)
 
     @property
     def seq(self) -> int:
@@ -69,8 +76,7 @@ class Entry:
         return str(self.record["kind"])
 
 
-@dataclass(frozen=True, slots=True)
-class Torn:
+class Torn(msgspec.Struct, frozen=True):
     """What stands after the last whole line: a writer died, or is still writing."""
 
     line: int
@@ -78,8 +84,7 @@ class Torn:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class RawLine:
+class RawLine(msgspec.Struct, frozen=True, gc=False):
     """The bytes of a line, newline included; None if they are longer than a line may be."""
 
     data: bytes | None
@@ -88,22 +93,34 @@ class RawLine:
     length: int
 
 
-def scan(path: Path | str) -> Iterator[RawLine | Torn]:
-    """Yield the lines of a file as they stand, one at a time; bytes after the last newline come last, as `Torn`."""
+def scan(path: Path | str, offset: int = 0, line: int = 0) -> Iterator[RawLine | Torn]:
+    """Yield the lines of a file as they stand, one at a time; bytes after the last newline come last, as `Torn`.
+
+    Arguments:
+        path: the file.
+        offset: where to begin, in bytes: behind a newline.
+        line: how many lines stand before.
+
+    """
     path = Path(path)
     with _open_to_read(path) as file:
-        size, offset, number = _settled_size(file.fileno()), 0, 0
+        size = _settled_size(file.fileno())
+        if offset > size:
+            raise LedgerFormatError(f"{path} was cut by somebody else: byte {offset:,} is not there any more")
+        file.seek(offset)
         while offset < size:
-            number += 1
-            data: bytes | None = file.readline(min(size - offset, LINE_MAX + 1))
+            line += 1
+            left = size - offset
+            data: bytes | None = file.readline(left if left <= LINE_MAX else LINE_MAX + 1)
             assert data is not None
             length, whole = len(data), data.endswith(b"\n")
-            if not whole and length > LINE_MAX:
+            if length > LINE_MAX:
                 data = None
-                length, whole = _skip_line(file, length, size - offset)
+                if not whole:
+                    length, whole = _skip_line(file, length, left)
             if not whole and offset + length < size:
                 raise LedgerFormatError(f"{path} was cut by somebody else while it was read")
-            yield RawLine(data, number, offset, length) if whole else Torn(number, offset, length)
+            yield RawLine(data, line, offset, length) if whole else Torn(line, offset, length)
             offset += length
 
 
@@ -112,35 +129,66 @@ class Reading:
 
     Arguments:
         path: the ledger.
+        behind: an entry of it behind which to begin; what stands before is not looked at.
 
     Iterating raises `LedgerFormatError` at the first line that is damaged or does not follow the one before.
 
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, behind: Entry | None = None) -> None:
         self.path = Path(path)
         self.torn: Torn | None = None
+        self._behind = behind
 
     def __iter__(self) -> Iterator[Entry]:
-        before = NOTHING
-        for raw in scan(self.path):
+        offset, line, (seq, digest) = 0, 0, NOTHING
+        if self._behind is not None:
+            offset, line = self._behind.offset + self._behind.length, self._behind.line
+            seq, digest = self._behind.seq, self._behind.digest
+        for raw in scan(self.path, offset, line):
             if isinstance(raw, Torn):
                 self.torn = raw
                 return
+            seq += 1
             try:
                 entry = parse(raw)
-                _follows(entry, before)
+                _follows(entry, seq, digest)
             except LineError as error:
                 raise LedgerFormatError(
                     f"{self.path}:{raw.line}:{error.column}: {error.message}", fix=f"ledger validate {self.path}"
                 ) from error
-            before = Head(entry.seq, entry.digest)
+            digest = entry.digest
             yield entry
 
 
-def read(path: Path | str) -> Reading:
-    """The entries of a ledger, in order, each exactly what was written and following the one before."""
-    return Reading(path)
+def read(path: Path | str, *, behind: Entry | None = None) -> Reading:
+    """The entries of a ledger, in order, each exactly what was written and following the one before.
+
+    Arguments:
+        path: the ledger.
+        behind: an entry of it, as `checkpoints` gives them, behind which to begin.
+
+    """
+    return Reading(path, behind)
+
+
+def checkpoints(path: Path | str) -> Iterator[Entry]:
+    """Yield the checkpoints of a ledger, the last one first, without reading the lines between.
+
+    A damaged one is passed over; another is taken at its word: what stands before it is not looked at.
+    """
+    path = Path(path)
+    with _open_to_read(path) as file:
+        fd = file.fileno()
+        end = last_newline(fd, _settled_size(fd))
+        while (newline := _rfind(fd, _CHECKPOINT, end)) >= 0:
+            end = newline + 1
+            file.seek(end)
+            data = file.readline(LINE_MAX + 1)
+            with contextlib.suppress(LineError):
+                record = linebytes.loads(data)
+                if shapes.fits(record):
+                    yield Entry(record, seq_of(record) + 1, end, records.digest(data), data)
 
 
 def head(path: Path | str) -> Head:
@@ -169,13 +217,13 @@ def parse(raw: RawLine) -> Entry:
     """Read one line; raises `LineError` unless it is exactly what this program writes."""
     if raw.data is None:
         raise LineError(f"the line is {raw.length:,} bytes long; a line has at most {LINE_MAX:,}", 1)
-    record = linebytes.loads(raw.data)
-    return Entry(record, raw.line, raw.offset, raw.length, records.digest(raw.data))
+    return Entry(linebytes.loads(raw.data), raw.line, raw.offset, records.digest(raw.data), raw.data)
 
 
-def _follows(entry: Entry, before: Head) -> None:
+def _follows(entry: Entry, seq: int, digest: str | None) -> None:
+    """Raise `LineError` unless an entry has this number and names this digest of the line before."""
     record = entry.record
-    if seq_of(record) != before.seq + 1 or record.get("prev") != before.digest:
+    if seq_of(record) != seq or record.get("prev") != digest:
         message = f"line {entry.line} does not follow line {entry.line - 1}"
         raise LineError(message if entry.line > 1 else "the first line follows another that is not here", 1)
     if not isinstance(record.get("kind"), str):
@@ -246,3 +294,14 @@ def last_newline(fd: int, end: int) -> int:
             return start + at + 1
         end = start
     return 0
+
+
+def _rfind(fd: int, sought: bytes, end: int) -> int:
+    """Where the last `sought` begins that ends before `end`; -1 if there is none."""
+    while end > 0:
+        start = max(0, end - CHUNK - len(sought))
+        at = read_at(fd, start, end).rfind(sought)
+        if at >= 0:
+            return start + at
+        end = start + len(sought) - 1 if start else 0
+    return -1

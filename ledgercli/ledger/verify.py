@@ -12,22 +12,24 @@ Deliberately not here: whether verdicts and transitions are right, which is repl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from ledgercli import records
 from ledgercli.errors import LedgerCliError
-from ledgercli.ledger import checks
-from ledgercli.ledger.checks import Problem, States, Steps
+from ledgercli.ledger import checks, shapes
+from ledgercli.ledger.checks import MANY, Problem, Steps
 from ledgercli.ledger.linebytes import LineError
 from ledgercli.ledger.reading import Entry, RawLine, Torn, parse, scan
+from ledgercli.ledger.states import States
 
 __all__ = ["CODES", "Problem", "Report", "verify"]
 
-MANY: Final = 1000
-_OF_ONE_LINE: Final = frozenset({"seq", "schema", "order", "step", "outcome", "approval", "diff", "file"})
+_OF_ONE_LINE: Final = frozenset(
+    {"seq", "schema", "order", "step", "outcome", "approval", "diff", "rollback", "checkpoint", "close", "file"}
+)
 _ANCHOR: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 #: Every code with what it means: the text of `validate --explain CODE`.
@@ -39,16 +41,22 @@ CODES: Final[dict[str, str]] = {
     "moved, duplicated or inserted after it was written.",
     "seq": "Lines are numbered from 0 without a gap. Here the number does not fit, although the chain does.",
     "schema": "A line lacks a key, or has one that is not known, or a value of the wrong kind: `ledger schema ledger`.",
-    "order": "A line of this kind cannot stand here: the first line is `open`, there is one only, and behind a `close` "
-    "a ledger goes on only with an approval or a recovery.",
+    "order": "A line of this kind cannot stand here: the first line is `open`, there is one only, behind a `close` a "
+    "ledger goes on only with an approval, a recovery, a resume or a rollback, and a recovery stands where the torn "
+    "end began.",
     "step": "Steps are numbered from 1 without a gap and have one line each; an intent comes before its step and is "
     "the same call.",
     "intent": "A write was about to run, and no line says what came of it.",
     "outcome": "Outcome, verdict and result of a step do not fit together.",
     "approval": "An approval answers a step that waits, and is used once, by a verdict that agrees with it.",
     "diff": "A state_diff or state_unset does not fit the state that the lines before it make.",
-    "close": "The close line counts other lines or steps than there are.",
-    "file": "The text of a file in the open line does not have the digest that stands beside it.",
+    "rollback": "A rollback leads to the state after a step that has a line before it. Whether its diff makes that "
+    "state, `ledger replay` checks.",
+    "checkpoint": "A checkpoint tells the number of steps and the state that the lines before it make. A run that goes "
+    "on from another has one before its first step.",
+    "close": "The close line counts other lines or steps than there are, or says that the run ended otherwise than the "
+    "state does.",
+    "file": "The text of a file in an open or a resume line does not have the digest that stands beside it.",
     "unsealed": "The last line is no `close`: lines may be missing at the end (--allow-unsealed accepts that).",
     "torn": "Bytes stand behind the last whole line: a writer died there, or is still writing.",
     "anchor": "The last line does not have the digest that was kept elsewhere.",
@@ -112,9 +120,6 @@ class _Pass:
     """One pass over a ledger; its fields are what the next line is held against."""
 
     def __init__(self, path: Path, anchor: str | None, *, allow_unsealed: bool) -> None:
-        from ledgercli.ledger import entries
-
-        self._schema: Callable[[dict[str, Any]], list[str]] = entries.problems
         self._path, self._anchor, self._allow_unsealed = path, anchor, allow_unsealed
         self._problems: list[Problem] = []
         self._breaks: list[int] = []  # lines that do not follow the one before
@@ -165,19 +170,23 @@ class _Pass:
     def _entry(self, entry: Entry) -> None:
         record, line = entry.record, entry.line
         self._chain(entry)
-        if wrong := self._misplaced(record, line) or [Problem("schema", said, line) for said in self._schema(record)]:
+        if wrong := self._misplaced(record, line) or (not shapes.fits(record) and _not_a_line(record, line)):
             self._problems += wrong
             self._doubt()
             self._kind, self._status = "", None
             return
         kind = record["kind"]
-        self._problems += self._states.see(record, line)
-        self._problems += self._steps.see(record, line)
-        if kind == "open":
-            self._run = record["run"]
-            self._problems += checks.files(record, line)
-        elif kind == "step":
+        if found := self._states.see(record, line) + self._steps.see(record, line):
+            self._problems += found
+        if kind == "step":
             self._problems += checks.outcome(record, line)
+        elif kind == "open":
+            self._run = record["run"]
+            self._problems += [*checks.opening(record, line), *checks.files(record, line)]
+        elif kind == "resume":
+            self._problems += checks.files(record, line)
+        elif kind == "recovery":
+            self._problems += checks.place(record, line, entry.offset)
         self._kind, self._status = kind, record.get("status")
 
     def _misplaced(self, record: dict[str, Any], line: int) -> list[Problem]:
@@ -185,7 +194,7 @@ class _Pass:
         kind = record.get("kind")
         if not isinstance(kind, str) or self._kind == "" or self._breaks[-1:] == [line]:
             return []
-        return list(checks.order(kind, self._kind, line))
+        return checks.order(kind, self._kind, line)
 
     def _chain(self, entry: Entry) -> None:
         record, line = entry.record, entry.line
@@ -227,6 +236,9 @@ class _Pass:
             return
         if self._kind != "close":
             self._unsealed()
+        for step, line in islice(self._steps.unfinished(), MANY):
+            message = f"step {step} was about to run, and no line says what came of it"
+            self._problems.append(Problem("intent", message, line, severity="warning"))
         if self._anchor is not None and self._anchor != self._head:
             self._not_anchored(self._anchor)
 
@@ -241,9 +253,6 @@ class _Pass:
                 severity=severity,
             )
         )
-        for step, line in self._steps.unfinished():
-            message = f"step {step} was about to run, and no line says what came of it"
-            self._problems.append(Problem("intent", message, line, severity="warning"))
 
     def _not_anchored(self, anchor: str) -> None:
         if self._anchor_line:
@@ -275,3 +284,10 @@ class _Pass:
 
 def _short(digest: str | None) -> str:
     return digest[: len("sha256:") + 12] if digest else "no digest"
+
+
+def _not_a_line(record: dict[str, Any], line: int) -> list[Problem]:
+    """What the record of a line lacks, or has that it must not have."""
+    from ledgercli.ledger import entries
+
+    return [Problem("schema", said, line) for said in entries.problems(record)]

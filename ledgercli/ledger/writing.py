@@ -47,6 +47,7 @@ from ledgercli.ledger.reading import (
 
 Sync: TypeAlias = Literal["step", "close", "none"]
 
+_BEGINS: Final = b'{"kind":"open"'
 _WRITING: Final = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -93,10 +94,16 @@ class Ledger:
         return ledger
 
     @classmethod
-    def open(cls, path: Path | str, *, sync: Sync = "step") -> Self:
+    def open(cls, path: Path | str, *, sync: Sync = "step", behind: str | None = None) -> Self:
         """Go on with a ledger; a torn end is moved away first.
 
+        Arguments:
+            path: the ledger.
+            sync: as of `create`.
+            behind: the digest that its last whole line must have; None: any.
+
         Raises:
+            LedgerCliError: its last line is another; nothing was written.
             LedgerFormatError: it has no whole line, or its last one cannot be read.
 
         """
@@ -104,7 +111,7 @@ class Ledger:
         ledger = cls(path, _open_to_append(path), sync)
         try:
             flock(ledger._fd, LOCK_EX)
-            ledger._follow(os.lseek(ledger._fd, 0, os.SEEK_END))
+            ledger._follow(os.lseek(ledger._fd, 0, os.SEEK_END), behind)
             flock(ledger._fd, LOCK_UN)
         except BaseException:
             ledger.close()  # and the lock with it
@@ -202,7 +209,7 @@ class Ledger:
 
     # ---- what others have written
 
-    def _follow(self, size: int) -> int:
+    def _follow(self, size: int, behind: str | None = None) -> int:
         """Take the last line of the file for the head, after moving a torn end away; the new size."""
         if size < self._size:
             raise LedgerFormatError(
@@ -215,6 +222,8 @@ class Ledger:
                 f"{self.path} has no whole line: nothing was ever recorded", fix="remove it and begin a new ledger"
             )
         self._head = head_at(self._fd, end, self.path)
+        if behind is not None and behind != self._head.digest:
+            raise LedgerCliError(f"{self.path} is being written by another run", fix="wait for it to end, or stop it")
         self._size = end
         if end < size:
             self._recover(end, size)
@@ -286,13 +295,22 @@ def _move_torn(fd: int, path: Path, end: int, size: int) -> tuple[Path, str]:
     return moved, "sha256:" + torn.hexdigest()
 
 
+def exists(path: Path) -> OutputExistsError:
+    """Return the error that a file is there already."""
+    fix = "another --out"
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        if file.read(len(_BEGINS)) == _BEGINS:
+            fix += f", or --resume {path} to go on with it"
+    return OutputExistsError(f"{path} exists; a ledger is never overwritten", fix=fix)
+
+
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
     """Turn what the system says about a file into what a user can do about it."""
     try:
         yield
     except FileExistsError as error:
-        raise OutputExistsError(f"{path} exists; a ledger is never overwritten", fix="another --out") from error
+        raise exists(path) from error
     except FileNotFoundError as error:
         if path.parent.is_dir():
             raise UnreadableInputError(f"there is no file {path}") from error

@@ -62,7 +62,7 @@ class Steps:
         yield head + self.call(action, f"{number} {word} ")
         yield from self.verdict(verdict)
         yield from self._outcome(line)
-        yield from self._changes(line)
+        yield from self.changes(line)
 
     def approval(self, line: Line) -> Iterator[str]:
         """Yield the lines of a person's answer."""
@@ -168,9 +168,10 @@ class Steps:
         elif outcome in _WITHOUT_RESULT:
             yield from self.message("wait" if outcome == "waiting" else "lost", _WITHOUT_RESULT[outcome], "yellow")
 
-    def _changes(self, line: Line) -> Iterator[str]:
+    def changes(self, line: Line, *, everything: bool = False) -> Iterator[str]:
+        """Yield what a line changes in the state."""
         for path, value in line.get("state_diff", {}).items():
-            if self.verbosity or path not in _TOLD:
+            if everything or self.verbosity or path not in _TOLD:
                 yield from self.value("set", value, f"state.{self.screen.safe(path)}")
         for path in line.get("state_unset", ()):
             yield self.labelled("unset", f"state.{self.screen.safe(path)}")

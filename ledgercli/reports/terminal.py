@@ -17,13 +17,14 @@ from typing import Any, Final, Literal
 from ledgercli.errors import LedgerCliError
 from ledgercli.loop import Ended
 from ledgercli.records import Line
+from ledgercli.reopening import Reopened
 from ledgercli.reports import values
 from ledgercli.reports.cells import WIDTH, cells, cut, pad
 from ledgercli.reports.many import many_lines
 from ledgercli.reports.places import RulePlace, nowhere, rule_places
 from ledgercli.reports.screen import Screen
 from ledgercli.reports.steps import Steps
-from ledgercli.reports.summary import Tally
+from ledgercli.reports.summary import Tally, counted
 from ledgercli.runs import Job
 
 Form = Literal["text", "json", "jsonl"]
@@ -66,6 +67,7 @@ class RunReport:
         self._quiet = quiet
         self._brief = False  # nothing for the single runs of a recording; `many` says what they came to
         self._commands = commands
+        self._again: Reopened | None = None
         self._runs = 0
         self.trouble: OSError | LedgerCliError | None = None
         self._begin(nowhere, ())
@@ -74,10 +76,14 @@ class RunReport:
 
     def begin(self, job: Job) -> None:
         """Get ready for a run."""
-        changes = [f"{name} takes the place of the scenario's" for name in job.replaced]
+        whose = "the ledger's" if job.again is not None or not job.expects else "the scenario's"
+        changes = [f"{name} takes the place of {whose}" for name in job.replaced]
         changes += [f"{name} is added" for name in job.added]
         self._begin(rule_places(job.book.packs), changes)
-        recorded = job.scenario.file.decide.recording is not None
+        self._again = job.again
+        if job.again is not None:
+            self._printed = job.again.end
+        recorded = job.scenario.file.decide.recording is not None and job.again is None
         self._brief = recorded and self._form == "text" and not self._verbosity and not self._quiet
         self._ledger = job.ledger
 
@@ -111,6 +117,9 @@ class RunReport:
             case "open":
                 self._lines([""] if self._runs else [])
                 self._lines(self._header(line))
+            case "resume":
+                self._lines([""] if self._runs else [])
+                self._lines(self._resumed(line))
             case "step":
                 self._lines(self._steps.step(line))
             case "approval":
@@ -149,7 +158,7 @@ class RunReport:
             self._out.line(self._out.safe(str(job.ledger)))
         elif self._form == "text" and not self._brief:
             self._lines(self._ending(close, str(job.ledger), head))
-            if job.scenario.file.expect is not None:
+            if job.expect is not None:
                 self._lines(self._expected(unmet, _width(close["status"])))
             self._out.flush()
             self._next(close["status"], str(job.ledger))
@@ -182,16 +191,36 @@ class RunReport:
         """Return who and what takes part; on two lines where the task would have no room."""
         packs = ", ".join(file["name"] for file in line["files"] if file["kind"] == "pack")
         names = [file["name"] for file in line["files"] if file["kind"] == "scenario"] or ["run"]
-        first = f"{self._out.safe(names[0])}  task "
         rest = self._out.safe(f"packs {packs or 'none'}  engine {_engine(line['engine'])}")
         rest += "  mode shadow" if line["mode"] == "shadow" else ""
-        task = list(values.parts(line["state"]["task"]))
+        came = line.get("from")
+        more = [] if came is None else [self._out.safe(f"  from {came['ledger']}@{came['step']}")]
+        return [*self._titled(names[0], line["state"]["task"], rest), *more, *self._changed(), ""]
+
+    def _resumed(self, line: Line) -> list[str]:
+        """Return what goes on, and what is other than before."""
+        again = self._again
+        assert again is not None, "whoever goes on with a run has taken it up"
+        scenario = again.rules.scenario
+        steps = again.books.steps
+        rest = f"resumed after step {steps}" if steps else "resumed before its first step"
+        name = scenario.name if scenario else "run"
+        lines = [*self._titled(name, str(again.books.state.tree["task"]), rest), *self._changed()]
+        given = list(self._steps.changes(line))
+        return [*lines, *given, ""]
+
+    def _changed(self) -> list[str]:
+        return [f"  --pack: {self._out.safe(change)}" for change in self._changes]
+
+    def _titled(self, name: str, said: str, rest: str) -> list[str]:
+        first = f"{self._out.safe(name)}  task "
+        task = list(values.parts(said))
         room = WIDTH - cells(first) - cells(rest) - 2
         if cells(self._out.cut(task, None)) <= room or room >= WIDTH // 3:
             lines = [f"{first}{self._out.cut(task, room)}  {rest}"]
         else:
             lines = [first + self._out.cut(task, WIDTH - cells(first)), f"  {rest}"]
-        return [*lines, *(f"  --pack: {self._out.safe(change)}" for change in self._changes), ""]
+        return lines
 
     def _ending(self, close: Mapping[str, Any], ledger: str, head: str | None) -> list[str]:
         status = close["status"]
@@ -230,6 +259,8 @@ class RunReport:
             said.append(close["limit"])
         if close.get("counterfactual_from"):
             said.append(f"counterfactual from @{close['counterfactual_from']} on")
+        if self._again is not None:
+            said.append(f"{counted(close['steps'], 'step')} in all")
         return f"  ({'; '.join(said)})" if said else ""
 
     def _last_error(self) -> Any:
@@ -250,10 +281,7 @@ class RunReport:
             return
         step = shlex.quote(f"{ledger}@{last['step']}")
         if status == "awaiting_approval":
-            again = "run it again with --approve yes, or at a terminal"
-            self._err.line(
-                self._err.safe(f"next: {f'ledger approve {step}' if 'approve' in self._commands else again}")
-            )
+            self._err.line(self._err.safe(f"next: ledger approve {step} --yes --by NAME"))
         elif status in ("halted", "limit") and last["outcome"] == "denied" and "why" in self._commands:
             self._err.line(self._err.safe(f"next: ledger why {step}"))
 

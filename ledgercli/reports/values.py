@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ledgercli import cel
-from ledgercli.redaction import MASK, SHOWN
+from ledgercli.redaction import SHOWN, is_mask
 from ledgercli.reports.cells import cut, inert
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -43,11 +43,6 @@ def shown(value: Any, room: int | None = None) -> str:
     return cut(parts(value), room)
 
 
-def is_masked(value: Any) -> bool:
-    """Whether a value is a digest that stands in place of a secret."""
-    return isinstance(value, Mapping) and len(value) == 1 and str(value.get(MASK, "")).startswith("hmac-sha256:")
-
-
 def call(tool: str, args: Mapping[str, Any]) -> Iterator[str]:
     """Yield a call as text, in parts: `get_weather(location="Beijing")`."""
     yield inert(tool)
@@ -62,7 +57,7 @@ def call(tool: str, args: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _map(value: Mapping[str, Any]) -> Iterator[str]:
-    if is_masked(value):
+    if is_mask(value):
         yield SHOWN
         return
     yield "{"
