@@ -35,6 +35,11 @@ class Entry(NamedTuple):
 COMMANDS: Final = (
     Entry("start", "init", "a scenario, toolset, pack and cases to begin with"),
     Entry("run", "run", "run scenarios; write ledgers"),
+    Entry("run", "approve", "answer a run that waits"),
+    Entry("run", "rollback", "go back to an earlier state"),
+    Entry("look", "list", "find runs and steps"),
+    Entry("look", "why", "explain the verdict at LEDGER@STEP"),
+    Entry("look", "replay", "judge again; --pack: what would these rules have done?"),
     Entry("rules", "validate", "check packs, toolsets, scenarios, cases and ledgers"),
     Entry("rules", "check", "judge one proposal by hand"),
     Entry("more", "schema", "the JSON Schema of a kind of file"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -17,6 +17,8 @@ from ledgercli.loop import Approver
 from ledgercli.records import Proposal, Verdict
 from ledgercli.reports.screen import Screen
 from ledgercli.reports.terminal import Form, RunReport, call_text
+from ledgercli.resuming import CHOICES, Choice, Told, go_on_from
+from ledgercli.resuming import resume as go_on
 from ledgercli.runs import Job, Options, prepare
 
 __all__ = ["command"]
@@ -26,6 +28,9 @@ _EXAMPLES = (
     "ledger run weather.yaml --task Shanghai --set constraints.max_steps=3",
     "ledger run shop.yaml --pack stricter.yaml --out shop.ledger.jsonl",
     "ledger run recorded.yaml --mode shadow --out runs/",
+    "ledger run --resume w.ledger.jsonl",
+    "ledger run --resume w.ledger.jsonl --unknown done --result '{\"id\": 5}'",
+    "ledger run --from w.ledger.jsonl@3 --pack stricter.yaml",
     "L=$(ledger run -q weather.yaml)",
 )
 
@@ -33,6 +38,14 @@ _EXAMPLES = (
 @click.command(cls=Command, examples=_EXAMPLES)
 @click.argument("paths", metavar="SCENARIO...", nargs=-1)
 @click.option("--scenario", "scenarios", multiple=True, metavar="FILE", help="A scenario; - reads standard input.")
+@click.option("--resume", metavar="LEDGER", help="Go on with a run, by what its ledger carries.")
+@click.option(
+    "--unknown",
+    type=click.Choice(["ask", *CHOICES]),
+    help="With --resume: what came of a call that was cut off. [ask]",
+)
+@click.option("--result", metavar="JSON", help="With --unknown done (or fail): what the call returned.")
+@click.option("--from", "origin", metavar="FILE@N", help="Begin a new run with the state after step N of a ledger.")
 @click.option("--out", metavar="PATH", help="The ledger to write; a folder for several runs. [ledgers/...]")
 @click.option("--pack", "packs", multiple=True, metavar="FILE", help="Takes the place of the one of its name.")
 @click.option(
@@ -57,6 +70,7 @@ _EXAMPLES = (
     show_default=True,
     help="When lines are forced to disk.",
 )
+@click.option("--checkpoint", type=click.IntRange(1), metavar="N", help="Write the whole state every N steps.")
 @click.option("--reference", is_flag=True, help="Keep digests of the files in the ledger, not their text.")
 @click.option(
     "--format",
@@ -72,6 +86,10 @@ def command(  # noqa: PLR0913 - one parameter an option
     *,
     paths: tuple[str, ...],
     scenarios: tuple[str, ...],
+    resume: str | None,
+    unknown: Choice | None,
+    result: str | None,
+    origin: str | None,
     out: str | None,
     packs: tuple[str, ...],
     sets: tuple[str, ...],
@@ -82,6 +100,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     mode: str,
     approve: str | None,
     sync: Sync,
+    checkpoint: int | None,
     reference: bool,
     form: Form,
     quiet: bool,
@@ -89,20 +108,33 @@ def command(  # noqa: PLR0913 - one parameter an option
 ) -> ExitCode:
     """Run scenarios under their packs; each run writes a ledger of its own.
 
+    --resume goes on after a crash, a limit or an approval; nothing is judged again, and a call that was cut off is
+    never repeated unless you say that it had no effect. --from begins a new run with the state after a step of another.
+
     Exit code: 0 completed, 1 failed, 3 halted, at a limit or awaiting approval, 4 an engine or server failed; with
     `expect:` in the scenario 0 if all is as expected, else 1. Of several runs the highest.
     """
     from ledgercli.cli import NAMES
 
     names = (*paths, *scenarios)
-    if not names:
-        raise click.UsageError("which scenario? ledger run FILE")
-    options = Options(out, packs, sets, task, replies, max_steps, now, mode == "shadow", sync, reference)
+    options = Options(out, packs, sets, task, replies, max_steps, now, mode == "shadow", sync, reference, checkpoint)
+    _refuse_senseless(names, options, resume, origin, unknown, result)
     worst = ExitCode.YES
     summaries: list[dict[str, Any]] = []
     report = RunReport(form=form, verbosity=verbose, quiet=quiet and form == "text", commands=NAMES)
-    for scenario, jobs in prepare(names, options):
-        many = scenario.file.decide.recording is not None
+    if resume is not None:
+        told = Told(unknown or "ask", result)
+        job = go_on(
+            resume, options, scenario=next(iter(names), None), told=told, asker=_ask, approver=_approver(approve)
+        )
+        prepared = [(job.scenario, iter([job]))]
+    elif origin is not None:
+        job = go_on_from(origin, names, options)
+        prepared = [(job.scenario, iter([job]))]
+    else:
+        prepared = prepare(names, options)
+    for scenario, jobs in prepared:
+        many = scenario.file.decide.recording is not None and resume is None
         runs = list(_until_interrupted(_watched(jobs) if many else jobs, report, approve))
         if many:
             report.many(scenario.name, runs)
@@ -113,6 +145,36 @@ def command(  # noqa: PLR0913 - one parameter an option
     if form == "json":
         write_json(Screen.stdout(), {"schema": "run/1", "runs": summaries})
     return worst
+
+
+def _refuse_senseless(  # noqa: PLR0913 - what goes with what
+    names: Sequence[str],
+    options: Options,
+    resume: str | None,
+    origin: str | None,
+    unknown: str | None,
+    result: str | None,
+) -> None:
+    """Refuse options that say nothing together."""
+    if resume is None and (unknown or result):
+        raise click.UsageError("--unknown and --result go with --resume")
+    if result is not None and unknown not in ("done", "fail"):
+        raise click.UsageError("--result goes with --unknown done or --unknown fail")
+    if resume is None and origin is None:
+        if not names:
+            raise click.UsageError("which scenario? ledger run FILE")
+        return
+    if resume and origin:
+        raise click.UsageError("--resume goes on with a run, --from begins a new one; only one of them")
+    which = "--resume" if resume else "--from"
+    if len(names) > 1:
+        raise click.UsageError(f"{which} takes one scenario at most")
+    if options.task is not None:
+        raise click.UsageError(f"--task does not go with {which}: the run has a task")
+    if resume and options.out is not None:
+        raise click.UsageError("--out does not go with --resume, which goes on in the same ledger")
+    if resume and options.shadow:
+        raise click.UsageError("--mode does not go with --resume: a run goes on in the mode that it began in")
 
 
 def _watched(jobs: Iterator[Job]) -> Iterator[Job]:
@@ -165,6 +227,22 @@ def _approver(approve: str | None) -> Approver:
             raise KeyboardInterrupt from error
 
     return answer
+
+
+def _ask(step: int, proposal: Proposal) -> Told | None:
+    """Ask what came of a call that was begun; None without a terminal."""
+    if not sys.stdin.isatty():
+        return None
+    lines = [
+        f"{call_text(proposal.tool, proposal.args)} was begun at step {step}, and nobody recorded what came of it."
+    ]
+    lines += [f"  {choice:<6} {meaning}" for choice, meaning in CHOICES.items()]
+    try:
+        answer = click.prompt("\n".join(lines) + "\n", type=click.Choice(list(CHOICES)), show_choices=False, err=True)
+        returned = click.prompt("What did it return, as JSON?", err=True) if answer == "done" else None
+    except click.Abort as error:  # what click makes of Ctrl-C
+        raise KeyboardInterrupt from error
+    return Told(next(choice for choice in CHOICES if choice == answer), returned)
 
 
 class _Terminal:
