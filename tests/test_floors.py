@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("guard", "policytests", "amending"),
     ("loop", "judging", "validation", "schemas"),
     ("runs", "why", "replay"),
-    ("resuming",),
+    ("resuming", "diff"),
     ("reports",),
     ("cli",),
     ("__main__",),

@@ -39,6 +39,7 @@ COMMANDS: Final = (
     Entry("run", "rollback", "go back to an earlier state"),
     Entry("look", "list", "find runs and steps"),
     Entry("look", "why", "explain the verdict at LEDGER@STEP"),
+    Entry("look", "diff", "compare two ledgers, folders or packs"),
     Entry("look", "replay", "judge again; --pack: what would these rules have done?"),
     Entry("rules", "validate", "check packs, toolsets, scenarios, cases and ledgers"),
     Entry("rules", "check", "judge one proposal by hand"),
