@@ -86,7 +86,7 @@ class Search:
         self._settle(base)
         if sides.agree():
             return ToolDifference(sides.tool, kind, "counted", self.tried)
-        counted = self._count(base, self._programs(sides.units), COUNTED)
+        counted = self._count(base, [*self._programs(sides.units), *sides.switches], COUNTED)
         if not counted:
             self._aim(base)
         found = kept(self._shrunk(one, args) for one in self._worth_it())
@@ -287,7 +287,7 @@ class Search:
         self.tried += 1
         outcomes = self._outcomes[example.key] = self.sides.outcomes(*self._situations(example))
         size = (sum(Outcome.FAIL in one for one in outcomes), *example.size)
-        kind = outcomes, self._by(outcomes)
+        kind = outcomes, self._by(outcomes), self.sides.refusing(*self._situations(example))
         if kind not in self._kinds or self._kinds[kind] > size:
             self._kinds[kind] = size
             self._note(example, outcomes)

@@ -47,10 +47,8 @@ class Half:
     def outcome(self, roots: Mapping[str, Any], moment: Any) -> Outcome:
         """Return what it comes to."""
         rule = self.rule
-        if self.pack.active is not None:
-            active = self.pack.active(roots, moment)
-            if active.known and active.value is not True:
-                return Outcome.OFF
+        if not _speaks(self.pack, roots, moment):
+            return Outcome.OFF
         applies = rule.condition(roots, moment) if rule.condition is not None else None
         if applies is not None and applies.known and applies.value is not True:
             return Outcome.OFF
@@ -164,6 +162,28 @@ class Sides:
             other = unit.b.outcome(roots[1], moments[1]) if unit.b is not None else Outcome.OFF
             told.append((one, other))
         return tuple(told)
+
+    @property
+    def switches(self) -> list[cel.Program]:
+        """What decides whether packs refuse that for which they have no rule."""
+        return [pack.active for plan in self.plans for pack in plan.packs if pack.allow_list and pack.active is not None]
+
+    def refusing(self, a: Situation, b: Situation) -> tuple[bool, ...]:
+        """Return for each such pack whether it is active."""
+        return tuple(
+            _speaks(pack, situation.roots(plan), situation.moment())
+            for plan, situation in zip(self.plans, (a, b), strict=True)
+            for pack in plan.packs
+            if pack.allow_list
+        )
+
+
+def _speaks(pack: CompiledPack, roots: Mapping[str, Any], moment: Any) -> bool:
+    """Whether a pack is active; that this cannot be told counts as yes."""
+    if pack.active is None:
+        return True
+    active = pack.active(roots, moment)
+    return not active.known or active.value is True
 
 
 def _broken(value: Any) -> bool:
