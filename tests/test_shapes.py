@@ -105,7 +105,7 @@ def test_several_changes_are_accepted_by_both_or_by_neither(data: st.DataObject)
     for _ in range(data.draw(st.integers(1, 3))):
         within, key = data.draw(st.sampled_from(list(places(record)) or [(record, "kind")]))
         if data.draw(st.booleans()):
-            within[key] = data.draw(st.sampled_from(ODD))
+            within[key] = copy.deepcopy(data.draw(st.sampled_from(ODD)))
         elif isinstance(within, dict):
             del within[key]
     assert shapes.fits(record) == keeps_the_contract(record)

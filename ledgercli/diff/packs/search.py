@@ -39,8 +39,9 @@ _CLOSE: Final = 2  # rules not as wanted that are worked on at once
 Outcomes = tuple[tuple[Outcome, Outcome], ...]
 Wanted = tuple[frozenset[Outcome], frozenset[Outcome]]
 _ANY: Final = frozenset(Outcome)
-_QUIET: Final = _ANY - {Outcome.FAIL}
-_FAILS: Final = frozenset({Outcome.FAIL})
+_FAILS: Final = frozenset({Outcome.FAIL, Outcome.UNTOLD})
+_SAYS_SO: Final = frozenset({Outcome.FAIL})
+_QUIET: Final = _ANY - _FAILS
 _GRANTS: Final = frozenset({Outcome.GRANT})
 _OFF: Final = _ANY - {Outcome.GRANT}
 
@@ -176,6 +177,13 @@ class Search:
         yield Goal(dict.fromkeys(every, (_OFF & _QUIET, _OFF & _QUIET)), opened=False)
         for number in every:
             yield Goal({number: _voice(units[number])}, opened=False)
+        yield from (
+            Goal({number: wanted, other: (_FAILS, _FAILS)}, opened=False)  # a grant shows where something fails
+            for number in changed
+            for wanted in _wanted(units[number])
+            for other in every
+            if other != number and any(_is_grant(half) for half in units[number].halves)
+        )
         pairs = ((one, other) for one in every for other in every[one + 1 :])
         for one, other in islice(sorted(pairs, key=lambda pair: not set(pair) & set(changed)), _PAIRS):
             yield Goal({one: _voice(units[one]), other: _voice(units[other])}, opened=False)
@@ -286,7 +294,7 @@ class Search:
             return known
         self.tried += 1
         outcomes = self._outcomes[example.key] = self.sides.outcomes(*self._situations(example))
-        size = (sum(Outcome.FAIL in one for one in outcomes), *example.size)
+        size = (sum(not _FAILS.isdisjoint(one) for one in outcomes), *example.size)
         kind = outcomes, self._by(outcomes), self.sides.refusing(*self._situations(example))
         if kind not in self._kinds or self._kinds[kind] > size:
             self._kinds[kind] = size
@@ -314,12 +322,12 @@ class Search:
         rules = tuple(
             unit.name
             for unit, (one, other) in zip(self.sides.units, outcomes, strict=True)
-            if one is not other or (not unit.same and one is Outcome.FAIL and not unit.weighs_the_same)
+            if one is not other or (not unit.same and one in _FAILS and not unit.weighs_the_same)
         )
         moved = tuple(
             unit.name
             for unit, (one, _) in zip(self.sides.units, outcomes, strict=True)
-            if not unit.same and one is Outcome.FAIL
+            if not unit.same and one in _FAILS
         )
         return rules or self.sides.otherwise or moved
 
@@ -377,6 +385,8 @@ def _wanted(unit: Unit) -> Iterator[Wanted]:
     if unit.b is not None:
         yield not_, does
     if unit.a is not None and unit.b is not None and not unit.weighs_the_same:
+        if not grants:
+            yield _SAYS_SO, _SAYS_SO
         yield does, does
 
 

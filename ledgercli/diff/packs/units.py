@@ -28,6 +28,7 @@ class Outcome(Enum):
     OFF = "off"  # it does not apply, or is a grant that does not hold
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
+    UNTOLD = "untold"  # it cannot be told, which counts as failed, and says something else
     GRANT = "grant"
 
 
@@ -52,11 +53,12 @@ class Half:
         applies = rule.condition(roots, moment) if rule.condition is not None else None
         if applies is not None and applies.known and applies.value is not True:
             return Outcome.OFF
-        told = applies is None or applies.known
-        holds = told and rule.decides.holds(roots, moment)
+        decided = rule.decides(roots, moment) if applies is None or applies.known else None
+        told = decided is not None and decided.known
+        holds = decided is not None and told and decided.value is True
         if rule.is_grant:
             return Outcome.GRANT if holds else Outcome.OFF
-        return Outcome.PASS if holds else Outcome.FAIL
+        return Outcome.PASS if holds else Outcome.FAIL if told else Outcome.UNTOLD
 
     def distance(self, roots: Mapping[str, Any], moment: Any, *, fails: bool) -> int:
         """How much of it had no value: the further an evaluation comes, the less is missing for another outcome."""
@@ -166,7 +168,9 @@ class Sides:
     @property
     def switches(self) -> list[cel.Program]:
         """What decides whether packs refuse that for which they have no rule."""
-        return [pack.active for plan in self.plans for pack in plan.packs if pack.allow_list and pack.active is not None]
+        return [
+            pack.active for plan in self.plans for pack in plan.packs if pack.allow_list and pack.active is not None
+        ]
 
     def refusing(self, a: Situation, b: Situation) -> tuple[bool, ...]:
         """Return for each such pack whether it is active."""
