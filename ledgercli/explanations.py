@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final
 
 from ledgercli import cel, documents
+from ledgercli.analysis import codes
 from ledgercli.ledger import verify
 
 _OWN: Final[Mapping[str, str]] = {
@@ -72,6 +73,13 @@ _OWN: Final[Mapping[str, str]] = {
     "not-python": "The file that should hold the tool's function is no Python. It was parsed, not imported.",
     "unreadable-file": "The file that is named here cannot be read, or is of another kind than belongs here.",
     # cases
+    "ambiguous-rule": "Several packs have a rule of this name, and a case must say which it means: `pack/rule`.",
+    "no-expectation": "A case says what its verdict must be: an effect, rules, an error, a hint. One that says nothing "
+    "would pass whatever the rules do.",
+    "no-reason": "A case that is skipped says why, so that somebody can tell when it is to be judged again.",
+    "no-rows": "A case with `for:` is judged once for each row; without rows it would never be judged.",
+    "row-in-data": "In a case with `for:` the values of a row can stand in `name`, `propose` and `expect`. What is in "
+    "`state` and `history` is data, taken as it stands.",
     "duplicate-case": "Two cases have one name, and a report could not tell them apart.",
     "not-a-step": "A recorded step is written LEDGER@STEP, such as runs/0412.ledger.jsonl@9.",
     # codes of two modules
@@ -83,7 +91,7 @@ _OWN: Final[Mapping[str, str]] = {
 @cache
 def explanations() -> Mapping[str, str]:
     """Return every code with what it means."""
-    return dict(sorted({**documents.CODES, **cel.CODES, **verify.CODES, **_OWN}.items()))
+    return dict(sorted({**documents.CODES, **cel.CODES, **verify.CODES, **codes.CODES, **_OWN}.items()))
 
 
 def like(code: str) -> tuple[str, ...]:

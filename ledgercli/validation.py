@@ -3,19 +3,22 @@
 Invariants:
 * All problems are found, not only the first; nothing is run and no tool's code is imported.
 * A pack or toolset is checked with the scenarios and case files that name it, and alone where none does.
+* What loads without error is analysed too, for rules and names that cannot do what they were written for.
 * Of a ledger the bytes, the chain and the diffs are checked; verdicts and transitions are `replay`'s work.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ledgercli import sources
-from ledgercli.cases import CasesFile
+from ledgercli.analysis import Analysis, Context
+from ledgercli.analysis.codes import SEVERITIES
+from ledgercli.cases import CaseModel, CasesFile
 from ledgercli.decision import Script
 from ledgercli.errors import ExitCode, InvalidDocumentError, LedgerCliError, UnreadableInputError
 from ledgercli.ledger import verify
@@ -41,12 +44,19 @@ class Validation:
         problems: all findings, in the order of files and lines.
         counts: kind of file → how many were checked.
         ledgers: each ledger with what can be said of it.
+        contexts: what was checked together, to be analysed.
 
     """
 
     problems: list[Problem] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     ledgers: list[tuple[str, verify.Report]] = field(default_factory=list)
+    contexts: list[Context] = field(default_factory=list, repr=False)
+
+    @property
+    def pressing(self) -> list[Problem]:
+        """All but the notes of the analysis, which may be meant as they are."""
+        return [one for one in self.problems if one.severity != "note" or one.code not in SEVERITIES]
 
     @property
     def exit_code(self) -> ExitCode:
@@ -83,12 +93,19 @@ def validate(paths: Sequence[str], *, anchor: str | None = None, allow_unsealed:
         if os.path.realpath(name) not in reached:
             _pack(loader, name, found)
     found.problems.extend(loader.problems)
+    found.problems.extend(_analysed(found))
     for name in files["ledger"]:
         report = verify.verify(Path(name), anchor=anchor, allow_unsealed=allow_unsealed)
         found.ledgers.append((name, report))
         found.problems.extend(_of_ledger(name, problem) for problem in report.problems)
     found.problems = _each_once(found.problems)
     return found
+
+
+def _analysed(found: Validation) -> list[Problem]:
+    """Return what is wrong with files in which nothing is an error; warnings and notes, all of them."""
+    wrong = {problem.file for problem in found.problems if problem.severity == "error"}
+    return Analysis.of(context for context in found.contexts if wrong.isdisjoint(context.files)).problems()
 
 
 def _each_once(problems: Iterable[Problem]) -> list[Problem]:
@@ -148,17 +165,33 @@ def _scenario(loader: Loader, name: str, found: Validation, reached: set[str]) -
     if scenario is None:
         return
     reached |= _files_of(scenario.toolset.document.source.name, scenario.packs)
-    found.problems.extend(scenario_problems(scenario))
+    book, problems = _compiled(scenario)
+    found.problems.extend(problems)
+    found.contexts.append(
+        Context(book.vocabulary, scenario.packs, scenario.toolset, scenario, _examples(scenario.packs))
+    )
+    found.contexts.extend(_alone(loader, scenario.packs))
 
 
 def scenario_problems(scenario: Scenario) -> list[Problem]:
     """Return every problem of a scenario with all that it names."""
+    return _compiled(scenario)[1]
+
+
+def _compiled(scenario: Scenario) -> tuple[Rulebook, list[Problem]]:
+    """Return a scenario's rulebook with every problem of the scenario and all that it names."""
     book = Rulebook(scenario.toolset, scenario.packs, scenario=scenario)
     if scenario.file.decide.script is not None:
         Script(scenario.file.decide.script, scenario.document, book.vocabulary)
     Responder(scenario, book.vocabulary)
     check_examples(scenario.packs, book.vocabulary)
-    return book.problems()
+    return book, book.problems()
+
+
+def _examples(packs: Sequence[Pack], cases: Iterable[CaseModel] = ()) -> list[Mapping[str, Any]]:
+    """Return the states that cases and the examples of rules are about, which therefore are possible."""
+    examples = [case for pack in packs for rule in pack.file.rules for case in rule.examples]
+    return [case.state.model_dump(exclude_defaults=True) for case in (*examples, *cases)]
 
 
 def _cases(loader: Loader, name: str, found: Validation, reached: set[str]) -> None:
@@ -170,6 +203,9 @@ def _cases(loader: Loader, name: str, found: Validation, reached: set[str]) -> N
     check_cases(cases, book)
     check_examples(cases.packs, book.vocabulary)
     found.problems.extend(book.problems())
+    given = [cases.file.state.model_dump(exclude_defaults=True), *_examples(cases.packs, cases.file.tests)]
+    found.contexts.append(Context(book.vocabulary, cases.packs, cases.toolset, None, given))
+    found.contexts.extend(_alone(loader, cases.packs))
 
 
 def load_cases(loader: Loader, name: str) -> Cases | None:
@@ -214,9 +250,18 @@ def _pack(loader: Loader, name: str, found: Validation) -> None:
         return
     packs = loader.replaced([], [name])[0]
     vocabulary = Vocabulary(None, packs)
+    found.contexts.append(Context(vocabulary, packs, None, None, _examples(packs)))
     Compiler(vocabulary, packs).check()
     check_examples(packs, vocabulary)
     found.problems.extend(vocabulary.problems)
+
+
+def _alone(loader: Loader, packs: Sequence[Pack]) -> Iterator[Context]:
+    """Yield packs that fit every toolset by themselves: what is said of them must hold there too."""
+    for pack in packs:
+        if pack.file.vocabulary is not None:
+            together = loader.replaced([], [pack.document.source.name])[0]
+            yield Context(Vocabulary(None, together), together, None, None, _examples(together))
 
 
 def _loaded(found: Validation, load: Callable[[], T | None]) -> T | None:

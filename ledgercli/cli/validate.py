@@ -25,6 +25,7 @@ EXAMPLES = (
 @click.option("--explain", metavar="CODE", help="Say what a code in brackets means, and check nothing.")
 @format_option("text", "json", "github")
 @report_option
+@click.option("-v", "--verbose", is_flag=True, help="Also the notes on rules, facts and tools.")
 def command(  # noqa: PLR0913 - one parameter an option
     *,
     paths: tuple[str, ...],
@@ -33,10 +34,13 @@ def command(  # noqa: PLR0913 - one parameter an option
     explain: str | None,
     form: str,
     report: str | None,
+    verbose: bool,
 ) -> ExitCode:
     """Check packs, toolsets, scenarios, cases and ledgers, in any mix.
 
-    Each file says with its first key what it is. All problems are reported. No tool's code is imported or run.
+    Each file says with its first key what it is. All problems are reported, and what packs that load are analysed for:
+    rules that can never apply or fail, duplicates, deadlocks, names that stand in vain. No tool's code is imported or
+    run.
 
     Exit code: 0 nothing is wrong, 1 something is, 2 a path cannot be read or nothing was found.
     """
@@ -48,15 +52,16 @@ def command(  # noqa: PLR0913 - one parameter an option
     from ledgercli.validation import validate
 
     found = validate(paths, anchor=anchor, allow_unsealed=allow_unsealed)
+    shown = found.problems if verbose else found.pressing
     with output(report) as screen:
         if form == "json":
             write_json(screen, reports.to_json(found.problems, found.counts, found.ledgers, found.exit_code))
         elif form == "github":
-            reports.write_annotations(screen, found.problems)
+            reports.write_annotations(screen, shown)
         else:
-            reports.write_text(screen, found.problems, found.counts, found.ledgers)
+            reports.write_text(screen, shown, found.counts, found.ledgers, len(found.problems) - len(shown))
     if on_github() and form != "github":
-        reports.write_annotations(Screen.stderr(), found.problems)
+        reports.write_annotations(Screen.stderr(), shown)
     return found.exit_code
 
 

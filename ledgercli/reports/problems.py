@@ -89,9 +89,13 @@ def _last(text: str, room: int) -> str:
 
 
 def write_text(
-    screen: Screen, problems: Sequence[Problem], counts: Mapping[str, int], ledgers: Sequence[tuple[str, Report]]
+    screen: Screen,
+    problems: Sequence[Problem],
+    counts: Mapping[str, int],
+    ledgers: Sequence[tuple[str, Report]],
+    hidden: int = 0,
 ) -> None:
-    """Write all problems, what is well, and how many there are of what."""
+    """Write all problems, what is well, and how many there are of what; `hidden`: of the notes that are not shown."""
     excerpts = False
     for problem in problems:
         for line in problem_lines(problem, screen):
@@ -108,6 +112,8 @@ def write_text(
         if not excerpts and len(problems) > 1 and any(files.values()):
             screen.line()
         screen.line(count_line(problems, counts))
+    if hidden:
+        screen.line(f"{counted(hidden, 'note')} not shown; -v shows {'it' if hidden == 1 else 'them'}")
 
 
 def count_line(problems: Iterable[Problem], counts: Mapping[str, int]) -> str:
@@ -195,12 +201,14 @@ def to_json(
         "files": dict(counts),
         "errors": sum(problem.severity == "error" for problem in problems),
         "warnings": sum(problem.severity == "warning" for problem in problems),
-        "problems": [_problem_json(problem) for problem in problems],
+        "notes": sum(problem.severity == "note" for problem in problems),
+        "problems": [problem_json(problem) for problem in problems],
         "ledgers": [_ledger_json(path, report) for path, report in ledgers],
     }
 
 
-def _problem_json(problem: Problem) -> dict[str, Any]:
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """Return a problem as data."""
     return {
         "code": problem.code,
         "severity": problem.severity,

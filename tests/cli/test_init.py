@@ -20,7 +20,10 @@ def test_what_init_writes_validates_and_runs(ledger, folder):
     assert [line.split()[0] for line in ran.out.decode().splitlines()] == [f"x/{name}" for name in FILES]
     assert ran.err == b"next: cd x && ledger validate . && ledger run --scenario weather.yaml\n"
     validated = run_in(folder / "x", "validate", ".")
-    assert (validated.returncode, validated.stdout) == (0, b"ok: 1 pack, 1 toolset, 1 scenario, 1 case file\n")
+    assert (validated.returncode, validated.stdout) == (
+        0,
+        b"ok: 1 pack, 1 toolset, 1 scenario, 1 case file\n1 note not shown; -v shows it\n",
+    )
     assert run_in(folder / "x", "run", "--scenario", "weather.yaml").returncode == 0
 
 
