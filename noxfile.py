@@ -14,6 +14,7 @@ nox.options.reuse_existing_virtualenvs = True
 PROJECT = nox.project.load_toml("pyproject.toml")
 GROUPS = PROJECT["dependency-groups"]
 CEL_SPEC = "@bufbuild/cel-spec@0.6.1"
+SARIF_SPEC = "@microsoft/jest-sarif@1.0.0-beta.0"  # carries the published schema of SARIF 2.1.0
 FAST = "not slow and not conformance and not benchmark"
 COVERED = (
     "ledgercli/cel/*,ledgercli/documents/*,ledgercli/ledger/*,ledgercli/paths.py,ledgercli/wide.py,ledgercli/state.py,"
@@ -65,6 +66,18 @@ def conformance(session: nox.Session) -> None:
     session.run("npm", "pack", "--silent", "--pack-destination", str(suite), CEL_SPEC, external=True)
     session.run(
         "pytest", "-m", "conformance", "-s", *session.posargs, env={"CEL_SPEC": str(suite), "LEDGER_NO_SKIPS": "1"}
+    )
+
+
+@nox.session
+def readers(session: nox.Session) -> None:
+    """What others read is what they publish: JUnit, SARIF, lcov."""
+    session.install("-e", ".", *GROUPS["test"])
+    schemas = Path(session.create_tmp()) / "schemas"
+    schemas.mkdir(exist_ok=True)
+    session.run("npm", "pack", "--silent", "--pack-destination", str(schemas), SARIF_SPEC, external=True)
+    session.run(
+        "pytest", "tests/test_readers.py", *session.posargs, env={"SARIF_SCHEMA": str(schemas), "LEDGER_NO_SKIPS": "1"}
     )
 
 

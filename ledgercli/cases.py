@@ -49,6 +49,14 @@ class ExpectModel(Model):
     rules_include: list[str] | None = Field(None, description="These are among them.")
     error: TemplateText | None = Field(None, description="The message.")
     hint: TemplateText | None = Field(None, description="The hint.")
+    halts: bool | None = Field(None, description="Whether the run ends here.")
+
+    @property
+    def says_something(self) -> bool:
+        """Whether any verdict at all is other than expected; that no certain rule is among those says nothing."""
+        return bool(self.rules_include) or any(
+            getattr(self, key) is not None for key in ("effect", "rules", "error", "hint", "halts")
+        )
 
 
 class CaseModel(Model):

@@ -56,6 +56,16 @@ class Loader:
     sources: dict[str, Source] = field(default_factory=dict)
     _documents: dict[tuple[str, Kind], tuple[Model, Document] | None] = field(default_factory=dict)
 
+    def again(self) -> Loader:
+        """Return a loader that knows what has loaded without an error, and tells anew what is wrong with the rest."""
+        ill = {problem.file for problem in self.problems if problem.severity == "error"}
+        kept: dict[tuple[str, Kind], tuple[Model, Document] | None] = {
+            key: usable
+            for key, usable in self._documents.items()
+            if usable is not None and usable[1].source.name not in ill
+        }
+        return Loader(sources=self.sources, _documents=kept)
+
     # ---- one file
 
     def read(self, name: str, kind: Kind, model: type[M]) -> tuple[M, Document] | None:

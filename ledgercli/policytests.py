@@ -7,10 +7,10 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ledgercli import cel
 from ledgercli.cases import CaseModel, CasesFile, ExpectModel
@@ -20,8 +20,11 @@ from ledgercli.names import value_type
 from ledgercli.policy import EFFECTS, Pack
 from ledgercli.rulebook import Rulebook
 from ledgercli.runnable import check_time
-from ledgercli.toolset import Toolset
+from ledgercli.toolset import USER, Toolset
 from ledgercli.vocabulary import Vocabulary
+from ledgercli.wide import MAPS
+
+BUILT_IN: Final = ("unknown_tool", "bad_arguments")  # rules that judge before all others
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +49,7 @@ def merge(under: dict[str, Any], over: Mapping[str, Any]) -> None:
     """Lay `over` over `under`, map by map."""
     for key, value in over.items():
         below = under.get(key)
-        if isinstance(below, dict) and isinstance(value, Mapping):
+        if isinstance(below, MAPS) and isinstance(value, Mapping):
             under[key] = dict(below)
             merge(under[key], value)
         else:
@@ -98,6 +101,7 @@ class _Check:
     case: CaseModel
 
     def run(self) -> None:
+        self._rows()
         self._recorded()
         self._proposal()
         self._state()
@@ -107,6 +111,29 @@ class _Check:
     def _env(self) -> cel.Env:
         rows = self.case.rows
         return self.vocabulary.row_env(None if rows is None else _row_type(rows))
+
+    def _rows(self) -> None:
+        """Report what would make no case of it, or one that always passes."""
+        case, place = self.case, self.place
+        if case.rows is not None and not case.rows:
+            self._said("no-rows", "`for` has no rows, so that nothing is judged", "for")
+        if case.skip is not None and not case.skip.strip():
+            self._said("no-reason", "a case is skipped for a reason", "skip")
+        if not case.expected.says_something:
+            self._said("no-expectation", "an expectation that says nothing would always be met", "expect")
+        if case.rows is not None:
+            for key, tree in (
+                ("state", case.state.model_dump()),
+                ("history", [one.model_dump() for one in case.history]),
+            ):
+                for below in _row_texts(tree):
+                    note = "`row` is for name, propose and expect; write a case for each"
+                    where: Place = (*place, key, *below)
+                    message = "the values of a row are not filled in here"
+                    self.vocabulary.problem(self.document, where, "row-in-data", message, notes=(note,))
+
+    def _said(self, code: str, message: str, key: str) -> None:
+        self.vocabulary.problem(self.document, (*self.place, key), code, message, key=True)
 
     def _recorded(self) -> None:
         if self.case.at is None:
@@ -150,6 +177,8 @@ class _Check:
 
     def _history(self) -> None:
         for number, step in enumerate(self.case.history):
+            if step.tool == USER:  # what a user said unasked
+                continue
             place = (*self.place, "history", number)
             check_call(self.vocabulary, self.document, place, step.tool, step.args, whole=False)
 
@@ -160,11 +189,16 @@ class _Check:
         effect = case.expected.effect
         if effect is not None and "{" not in effect and effect not in EFFECTS:
             vocabulary.unknown(document, where, "effect", effect, EFFECTS)
-        known = set(rule_names(self.packs))
+        known = rule_names(self.packs)
         for key in ("rules", "rules_include"):
             for number, rule in enumerate(getattr(case.expected, key) or []):
+                place: Place = (*self.place, "expect", key, number)
                 if rule not in known:
-                    vocabulary.unknown(document, (*self.place, "expect", key, number), "rule", rule, known)
+                    vocabulary.unknown(document, place, "rule", rule, known)
+                elif len(known[rule]) > 1:
+                    note = f"write {' or '.join(known[rule])}"
+                    message = f"several packs have a rule {rule}"
+                    vocabulary.problem(document, place, "ambiguous-rule", message, notes=(note,))
         env = self._env()
         for key in ("effect", "error", "hint"):
             text = getattr(case.expected, key)
@@ -172,13 +206,27 @@ class _Check:
                 template(vocabulary, document, where if short else (*self.place, "expect", key), text, env)
 
 
-def rule_names(packs: Sequence[Pack]) -> list[str]:
-    """Return every rule's full name, bare names where they are unique, and the built-in ones."""
-    names = ["unknown_tool", "bad_arguments"]
+def rule_names(packs: Sequence[Pack]) -> dict[str, list[str]]:
+    """Return all that rules can be called in a case, each with the rules that it may mean, as verdicts name them."""
+    names = {name: [name] for name in BUILT_IN}
     for pack in packs:
         own = [rule.name for rule in pack.file.rules] + (["default_deny"] if pack.file.default == "deny" else [])
-        names += own + [f"{pack.name}/{name}" for name in own]
+        for name in dict.fromkeys(own):
+            full = f"{pack.name}/{name}"
+            names.setdefault(full, [full])
+            if full not in names.setdefault(name, []):
+                names[name].append(full)
     return names
+
+
+def _row_texts(tree: Any, place: Place = ()) -> Iterator[Place]:
+    """Yield where texts stand that ask for the values of a row."""
+    if isinstance(tree, str):
+        if "{row." in tree or "{row[" in tree:
+            yield place
+    elif isinstance(tree, (dict, list)):
+        for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from _row_texts(value, (*place, key))
 
 
 def _row_type(rows: Sequence[Mapping[str, Any]]) -> cel.Type:

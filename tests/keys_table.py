@@ -643,4 +643,8 @@ KEYS: dict[str, Key] = {
         _is("some.cases.yaml", "hint: Pay less.", "hint: Pay more."),
         LONG,
     ),
+    "cases ExpectModel.halts": Key(
+        _is("some.cases.yaml", "rules: [small]", "rules: [small], halts: maybe"),
+        _is("some.cases.yaml", "rules: [small]", "rules: [small], halts: true"),
+    ),
 }

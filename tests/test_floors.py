@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ledgercli"
 #: From the ground up. A folder stands for all that is in it.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "cel", "wide", "grounding"),
-    ("paths", "names", "history", "foreign", "sources", "addresses"),
+    ("paths", "names", "history", "foreign", "sources", "addresses", "processes"),
     ("state", "records", "recordings", "gathering"),
     ("functions", "redaction", "approvals", "documents", "ledger", "results", "where"),
     ("story",),
@@ -28,9 +28,9 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("guard", "policytests", "amending"),
     ("loop", "judging", "validation", "schemas", "explanations"),
     ("runs", "why", "replay"),
-    ("resuming", "diff"),
+    ("resuming", "diff", "casework"),
     ("reports",),
-    ("cli",),
+    ("cli", "pytest_plugin"),
     ("__main__",),
 )
 

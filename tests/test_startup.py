@@ -49,6 +49,12 @@ def test_validate_imports_no_engine_and_no_comparison(arguments):
     assert not imported("-m", "ledgercli", *arguments) & {"litellm", "deepdiff", "jsonlines"}
 
 
+def test_judging_cases_imports_no_engine_no_comparison_and_no_tool():
+    found = imported("-m", "ledgercli", "test-policies", "fixtures/cases/support.cases.yaml")
+    assert not found & {"litellm", "deepdiff", "jsonlines", "shop_tools", "return_policy"}
+    assert "ruamel" in found  # so the cases were read
+
+
 def cpu_seconds(*arguments: str) -> float:
     """CPU seconds of one Python process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

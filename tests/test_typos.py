@@ -141,7 +141,10 @@ def _shipped() -> Shipped:
         kind = sources.kind_of(name)
         if kind is not None:
             all_of_it.kinds[name] = kind
-    by_kind = sorted(all_of_it.kinds.items(), key=lambda item: ("scenario", "cases", "toolset", "pack").index(item[1]))
+    by_kind = sorted(
+        ((name, kind) for name, kind in all_of_it.kinds.items() if kind != "ledger"),
+        key=lambda item: ("scenario", "cases", "toolset", "pack").index(item[1]),
+    )
     for name, kind in by_kind:
         if kind == "pack" or (kind == "toolset" and any(name in files for files in all_of_it.files.values())):
             continue

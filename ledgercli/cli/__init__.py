@@ -43,6 +43,7 @@ COMMANDS: Final = (
     Entry("look", "replay", "judge again; --pack: what would these rules have done?"),
     Entry("rules", "validate", "check packs, toolsets, scenarios, cases and ledgers"),
     Entry("rules", "check", "judge one proposal by hand"),
+    Entry("rules", "test-policies", "run the cases"),
     Entry("more", "schema", "the JSON Schema of a kind of file"),
     Entry("more", "completion", "completion for bash, zsh or fish"),
 )

@@ -4,28 +4,23 @@ Invariants:
 * Results come in the order of the paths, whatever the number of processes, so that reports are the same bytes.
 * A ledger that cannot be read or judged is a result too (`Unread`); the others are judged all the same.
 * Only sums, two examples a rule and what cannot be read are kept, unless all is asked for.
-* Processes end with whoever asked for them: at the end, at an error, at Ctrl-C.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from ledgercli.errors import ExitCode, InvalidDocumentError, LedgerCliError
+from ledgercli import processes
+from ledgercli.errors import InvalidDocumentError, LedgerCliError
 from ledgercli.replay.verifying import Replayed, replay
 from ledgercli.replay.whatif import CHANGES, Change, Flip, Versions, WhatIf, WhatIfs
 from ledgercli.shelf import Shelf
 
 EXAMPLES: Final = 2  # of each rule
-_CHUNK: Final = 8  # ledgers that a process takes at once
 
 T = TypeVar("T")
 Judge = Callable[[str], T]
@@ -78,50 +73,13 @@ def _what_ifs(packs: tuple[str, ...], only_packs: bool) -> Judge[WhatIf]:  # noq
 
 # ---- processes
 
-_judge: Judge[Any] | None = None  # of this process
-
 
 def _each(paths: Sequence[str], make: Callable[[], Judge[T]], jobs: int) -> Iterator[T | Unread]:
-    if jobs <= 1 or len(paths) <= 1:
-        judge = make()
-        return (_judged(judge, path) for path in paths)
-    jobs = min(jobs, len(paths))
-    pool = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(make,))
-    chunk = max(1, min(_CHUNK, len(paths) // jobs))
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # a process must not begin with a Ctrl-C
-    try:
-        results = pool.map(_one, paths, chunksize=chunk)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return _gathered(pool, results)
+    return processes.spread(paths, partial(_judging, make), jobs)
 
 
-def _gathered(pool: ProcessPoolExecutor, results: Iterator[T]) -> Iterator[T]:
-    """Hand on what the processes find; end them once nobody wants more."""
-    whole = False
-    try:
-        yield from results
-        whole = True
-    except BrokenProcessPool:
-        error = LedgerCliError("a process of --jobs was ended from outside", fix="fewer --jobs, if memory is short")
-        error.exit_code = ExitCode.OUTSIDE
-        raise error from None
-    finally:
-        if not whole:
-            for process in multiprocessing.active_children():
-                process.terminate()
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin(make: Callable[[], Judge[Any]]) -> None:
-    global _judge  # noqa: PLW0603 - a process of the pool has one judge
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process takes it, and ends the others
-    _judge = make()
-
-
-def _one(path: str) -> Any:
-    assert _judge is not None
-    return _judged(_judge, path)
+def _judging(make: Callable[[], Judge[T]]) -> Judge[T | Unread]:
+    return partial(_judged, make())
 
 
 def _judged(judge: Judge[T], path: str) -> T | Unread:
