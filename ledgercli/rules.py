@@ -150,6 +150,10 @@ class Compiler:
             for tool in self._vocabulary.tools_for(pack):
                 self._pack(pack, tool)
 
+    def rules(self, pack: Pack, tool: str) -> Sequence[CompiledRule]:
+        """Compile the rules of one pack that can concern a tool."""
+        return self._pack(pack, tool).rules
+
     def plan(self, tool: str) -> ToolPlan:
         """Compile all packs for one tool."""
         packs = [self._pack(pack, tool) for pack in self._packs]
