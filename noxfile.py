@@ -54,7 +54,7 @@ def coverage(session: nox.Session) -> None:
 def slow(session: nox.Session) -> None:
     """Crashes, full disks, bulk and recorded runs."""
     session.install("-e", ".", *GROUPS["test"])
-    session.run("pytest", "-m", "slow", *session.posargs)
+    session.run("pytest", "-n", "auto", "--dist", "loadfile", "-m", "slow", *session.posargs)
 
 
 @nox.session

@@ -84,7 +84,7 @@ def parse(source: str) -> Path:
 def _part(key: str | int, *, first: bool) -> str:
     if isinstance(key, int):
         return f"[{key}]"
-    if _NAME.fullmatch(key) and key not in _KEYWORDS:
+    if key.isidentifier() and key.isascii() and key not in _KEYWORDS:
         return key if first else "." + key
     return f"[{_quote(key)}]"
 

@@ -112,6 +112,10 @@ class Updater:
 
     # ---- what happens at a step
 
+    def settles(self, tool: str) -> bool:
+        """Whether `fails_when` has a say on what a tool returned."""
+        return tool in self._transitions.fails
+
     def settled(self, proposal: Proposal, result: Result, state: State, history: History, now: cel.Timestamp) -> Result:
         """Return the result as `fails_when` sees it, where the tool or toolset has one."""
         program = self._transitions.fails.get(proposal.tool)

@@ -353,7 +353,9 @@ def stands_in(name: str, positions: list[str]) -> None:
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if at % 3 else ()) for at, name in enumerate(HOSTILE)]
+)
 def test_a_hostile_expression_keeps_to_the_bounds(name: str) -> None:
     for strict in (True, False):
         end(HOSTILE[name], _env(strict=strict), ROOTS)

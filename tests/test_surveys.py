@@ -105,7 +105,7 @@ def test_two_processes_say_the_same_bytes_as_one(desk: Path, monkeypatch, capfdb
         assert b"0013.ledger.jsonl" in told[0].out + told[0].err
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_ctrl_c_keeps_what_is_done_and_says_how_far(desk: Path, tmp_path: Path, jobs: str) -> None:
     (tmp_path / "many").mkdir()
     for number in range(4000):
@@ -130,6 +130,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_far(desk: Path, tmp_path: Path, 
     assert b"Traceback" not in told
 
 
+@pytest.mark.slow
 def test_a_report_that_was_interrupted_is_whole_and_says_so(desk: Path, tmp_path: Path) -> None:
     """A text report is written at the end: of what was done."""
     (tmp_path / "many").mkdir()

@@ -38,7 +38,7 @@ KINDS_OF_EDIT = ("deletion", "insertion", "swap", "substitution")
 #: A macro's variable declares itself; an id of a record, a value of an enum and a type are no names of ours.
 LEFT_OUT = ("variable", "id", "untyped field", "value", "type")
 RESERVED = {"true", "false", "null", "in", "as", "for", "if", "var", "let", "is", "not", "or", "and", "len", "def"}
-FAST_EDITS, SLOW_EDITS, FAST_RENAMES = 160, 4_000, 15
+FAST_EDITS, SLOW_EDITS, FAST_RENAMES = 80, 4_000, 10
 
 
 @dataclass(frozen=True)

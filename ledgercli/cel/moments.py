@@ -19,6 +19,7 @@ from ledgercli.cel.types import EvalError
 
 SECOND = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_SECONDS = _EPOCH.toordinal() * 86_400
 _FIRST = -62_135_596_800 * SECOND
 _LAST = 253_402_300_800 * SECOND - 1
 _LONGEST = 315_576_000_000 * SECOND
@@ -75,6 +76,14 @@ class Timestamp:
     @classmethod
     def parse(cls, text: str) -> Self:
         """The timestamp that `text` names, in RFC 3339 and with its zone."""
+        if _is_usual(text):
+            try:
+                plain = datetime.fromisoformat(text[:19])
+            except ValueError:
+                plain = None
+            if plain is not None:
+                seconds = plain.toordinal() * 86_400 + plain.hour * 3600 + plain.minute * 60 + plain.second
+                return cls((seconds - _EPOCH_SECONDS) * SECOND + int(text[20:29]))
         match = _ISO.fullmatch(text)
         if match is None or (text[-1] not in "Zz" and match[8] is None):
             raise EvalError(_timestamp_advice(text))
@@ -150,6 +159,17 @@ def _exactly(number: str, unit: int) -> int:
     """`number` (decimal digits) times `unit` nanoseconds, without rounding up."""
     whole, _, fraction = number.partition(".")
     return int(whole or "0") * unit + int(fraction or "0") * unit // int(10 ** len(fraction))
+
+
+def _is_usual(text: str) -> bool:
+    """Whether a text looks as a ledger writes times, `2026-08-01T12:00:00.123456789Z`: most of those that are read."""
+    return (
+        len(text) == 30
+        and text.isascii()
+        and text[20:29].isdigit()
+        and text[11:13] < "24"  # later Pythons read 24:00 as the next day
+        and (text[4] + text[7] + text[10] + text[13] + text[16] + text[19] + text[29]) == "--T::.Z"
+    )
 
 
 def _whole_seconds(moment: datetime) -> int:

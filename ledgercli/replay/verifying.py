@@ -48,6 +48,8 @@ from ledgercli.replay.endings import (
 )
 from ledgercli.shelf import Shelf
 
+_JUDGED: Final = ("step", "intent")
+_ENDS: Final = ("close", "recovery")
 _NUMBERS: Final = ("seq", "prev")  # what the ledger itself adds to a line
 _MASKS: Final = (b'"redacted":"hmac-sha256:', b"[redacted ")
 
@@ -132,7 +134,7 @@ class _Replay:
         for entry in ledger.read(self._path):
             if divergence is None and (found := self._line(entry)) is not None:
                 divergence = replace(found, same=steps if found.step is None else min(steps, found.step - 1))
-            if entry.kind in ("step", "intent"):
+            if entry.record["kind"] in _JUDGED:
                 steps = max(steps, entry.record["step"])
         if self._follower.books is None:
             raise LedgerFormatError(f"{self._path} is no ledger: there is not one whole line")
@@ -159,33 +161,31 @@ class _Replay:
         books = self._follower.books
         if books is not None:
             books.seq = entry.seq
-            if entry.kind == "step":
+            if entry.record["kind"] == "step":
                 self._follower.remember(entry.record["step"])
-            self._judge_overtaken(books, entry.seq)
+            if self._overtaken:
+                self._judge_overtaken(books, entry.seq)
 
     def _held(self, entry: Entry) -> Divergence | None:
         """Make a line again, and let happen what it says if it is the same."""
         masked = self._hides and any(mask in entry.data for mask in _MASKS)
         self._masked = self._masked or masked
         books, record = self._follower.books, entry.record
+        kind = record["kind"]
         if books is None:
             self._follower.see(entry)
             books = self._follower.books
             assert books is not None
             return self._faults(entry, opening_faults(books, record)) or _rewritten(entry)
-        if entry.kind == "close":
-            found = self._faults(entry, closing_faults(books, self._follower.opening, record, self._last))
-            books.see(record)
-            return found or _rewritten(entry)
-        if entry.kind == "recovery":
-            return self._faults(entry, recovery_faults(record)) or _rewritten(entry)
-        if entry.kind == "resume":
+        if kind in _ENDS:
+            return self._ended(books, entry)
+        if kind == "resume":
             return self._resumed(books, entry)
-        if (found := self._in_turn(books, entry)) is not None:
+        if books.pending and (found := self._in_turn(books, entry)) is not None:
             return found
-        if self._inherits(entry):
+        if kind == "checkpoint" and self._inherits(entry):
             self._follower.see(entry)
-        if entry.kind in ("step", "intent") and record["verdict"] is not None and not masked:
+        if kind in _JUDGED and record["verdict"] is not None and not masked:
             found = self._proposed(books, entry)
             if found is not None:
                 return found
@@ -194,6 +194,14 @@ class _Replay:
             return _difference(entry, line or {"verdict": self._verdict.to_json()})
         then()
         return None
+
+    def _ended(self, books: Books, entry: Entry) -> Divergence | None:
+        """Hold a `close` against how the run ended; where a torn end was moved to, nothing in the ledger says."""
+        if entry.kind == "recovery":
+            return self._faults(entry, recovery_faults(entry.record)) or _rewritten(entry)
+        found = self._faults(entry, closing_faults(books, self._follower.opening, entry.record, self._last))
+        books.see(entry.record)
+        return found or _rewritten(entry)
 
     def _resumed(self, books: Books, entry: Entry) -> Divergence | None:
         """Hold a resumption against what the files that it carries change; what people set may be anything."""
@@ -213,7 +221,7 @@ class _Replay:
     def _in_turn(self, books: Books, entry: Entry) -> Divergence | None:
         """Of what the loop proposes, nothing is judged before it is recorded what came of the call before."""
         record = entry.record
-        if entry.kind not in ("step", "intent") or not books.pending or record["step"] in books.pending:
+        if entry.kind not in _JUDGED or record["step"] in books.pending:
             return None
         if self._follower.opening["engine"]["kind"] not in ("script", "recording"):
             return None
@@ -227,7 +235,7 @@ class _Replay:
 
     def _inherits(self, entry: Entry) -> bool:
         """Whether a checkpoint holds the past of another run, which is not told here."""
-        return entry.kind == "checkpoint" and "from" in self._follower.opening and entry.record["step"] == 0
+        return "from" in self._follower.opening and entry.record["step"] == 0
 
     # ---- lines made again
 
@@ -325,6 +333,8 @@ def _rewritten(entry: Entry) -> Divergence | None:
 def _settles(books: Books, step: int, result: Result) -> bool:
     """Whether a result, as `fails_when` left it, can have come of any that a tool returned."""
     pending = books.pending[step]
+    if not books.rules.updater.settles(pending.proposal.tool):
+        return True
     returned = (result, Result(not result.success, result.data, result.error))
     return any(
         books.rules.updater.settled(pending.proposal, one, books.state, books.history, pending.now).success

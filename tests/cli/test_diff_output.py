@@ -55,6 +55,7 @@ def test_two_ledgers(folder: Path, golden: Golden) -> None:
     )
 
 
+@pytest.mark.slow
 def test_runs_of_the_fixtures(folder: Path, ledger: Run, golden: Golden) -> None:
     for name in ("weather", "weather-twice", "shop-limits", "shop-approval"):
         ledger("run", "-q", f"fixtures/scenarios/{name}.yaml", "--out", f"{name}.ledger.jsonl")
@@ -67,6 +68,7 @@ def test_runs_of_the_fixtures(folder: Path, ledger: Run, golden: Golden) -> None
     )
 
 
+@pytest.mark.slow
 def test_a_shared_past_and_a_rollback(folder: Path, golden: Golden) -> None:
     rows = [call("look", {"n": number}, sets={f"facts.x{number}": number}, n=number) for number in range(6)]
     older = write(folder / "a.ledger.jsonl", rows)
@@ -85,6 +87,7 @@ def test_a_shared_past_and_a_rollback(folder: Path, golden: Golden) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_much_is_cut_and_whole_with_v(folder: Path, ledger: Run) -> None:
     long = "很长" * 100
     write(folder / "a", [call("pay", note=long, n=number) for number in range(300)])

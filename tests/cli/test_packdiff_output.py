@@ -51,6 +51,7 @@ def test_text(folder: Path, golden: Golden) -> None:
     )
 
 
+@pytest.mark.slow
 def test_markdown_and_json(folder: Path, golden: Golden) -> None:
     stricter(folder)
     tools = " ".join(TOOLS)
@@ -58,6 +59,7 @@ def test_markdown_and_json(folder: Path, golden: Golden) -> None:
     golden("packdiff-json", "ledger diff policies/loops.yaml loops2.yaml --format json")
 
 
+@pytest.mark.slow
 def test_errors(folder: Path, golden: Golden) -> None:
     stricter(folder)
     edited(folder, "typo.yaml", ("state.flags.payment_failed", "state.flags.payment_faild"))
@@ -86,6 +88,7 @@ def test_hostile_text_stays_text(folder: Path, ledger: Run, form: str) -> None:
         assert set(re.findall(r"<[^>]*>?", shown)) == {"<code>", "</code>", "<br>"}
 
 
+@pytest.mark.slow
 def test_json_says_all(folder: Path, ledger: Run) -> None:
     stricter(folder)
     ran = ledger("diff", "policies/support.yaml", "stricter.yaml", *TOOLS, "--format", "json")

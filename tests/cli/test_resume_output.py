@@ -27,6 +27,7 @@ def shop(folder, ledger):
     shutil.copy(folder / "desk.ledger.jsonl", folder / "no.ledger.jsonl")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 def test_what_came_of_a_call_that_was_cut_off(golden):
     golden(
@@ -55,6 +56,7 @@ def test_answers_to_a_call_that_waits(golden):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 def test_limits_ways_back_and_new_runs(golden):
     golden(

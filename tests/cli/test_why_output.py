@@ -46,6 +46,7 @@ def test_why_a_call_ran(desk, golden):
     golden("why-allowed", "ledger why ledgers/shop-limits.ledger.jsonl@6", "ledger why ledgers/shop-zh.ledger.jsonl@7")
 
 
+@pytest.mark.slow
 def test_other_packs_judge_anew(desk, golden):
     (desk.parent / "strict.yaml").write_text(
         "pack: strict\nrules: [{name: no_returns, tools: [create_return], check: 'false'}]\n"
@@ -66,6 +67,7 @@ def test_markdown(desk, golden):
     )
 
 
+@pytest.mark.slow
 def test_mistakes_and_what_is_not_there(desk, golden):
     whole = (desk / "shop-limits.ledger.jsonl").read_bytes()
     (desk / "damaged.ledger.jsonl").write_bytes(whole.replace(b"Coffee machine", b"Toffee machine"))
@@ -81,6 +83,7 @@ def test_mistakes_and_what_is_not_there(desk, golden):
     )
 
 
+@pytest.mark.slow
 def test_hostile_text_can_only_be_read(desk, golden, ledger):
     golden("why-hostile", "ledger why ledgers/hostile.ledger.jsonl@2", "ledger why ledgers/hostile.ledger.jsonl@1 -v")
     for more in ((), ("-v",), ("--format", "markdown")):
