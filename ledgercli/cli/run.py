@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ledgercli.cli.common import Command, write_json
+from ledgercli.cli.progress import watched
 from ledgercli.errors import ExitCode
 from ledgercli.executor import is_yes
 from ledgercli.ledger import Sync
@@ -135,7 +136,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         prepared = prepare(names, options)
     for scenario, jobs in prepared:
         many = scenario.file.decide.recording is not None and resume is None
-        runs = list(_until_interrupted(_watched(jobs) if many else jobs, report, approve))
+        runs = list(_until_interrupted(watched(jobs, None, "runs") if many else jobs, report, approve))
         if many:
             report.many(scenario.name, runs)
         summaries += runs
@@ -175,27 +176,6 @@ def _refuse_senseless(  # noqa: PLR0913 - what goes with what
         raise click.UsageError("--out does not go with --resume, which goes on in the same ledger")
     if resume and options.shadow:
         raise click.UsageError("--mode does not go with --resume: a run goes on in the mode that it began in")
-
-
-def _watched(jobs: Iterator[Job]) -> Iterator[Job]:
-    """Show how far many runs are, on a terminal."""
-    if not sys.stderr.isatty():
-        yield from jobs
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    with Progress(
-        SpinnerColumn("line"),
-        TextColumn("{task.completed} runs"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as progress:
-        bar = progress.add_task("runs", total=None)
-        for job in jobs:
-            yield job
-            progress.advance(bar)
 
 
 def _until_interrupted(jobs: Iterable[Job], report: RunReport, approve: str | None) -> Iterator[dict[str, Any]]:
