@@ -180,7 +180,7 @@ class _Round:
         if one.sign == "asked":
             yield from self._earlier(one.tool, one.arg)
         elif one.sign == "grounded":
-            yield from self._said() if known in ("", ABSENT) else ()
+            yield from self._said()
         elif one.sign in ("in", "key") and side == 0:
             yield from self._members(one, other)
         else:
