@@ -72,7 +72,7 @@ def conformance(session: nox.Session) -> None:
 def readers(session: nox.Session) -> None:
     """What others read is what they publish: JUnit, SARIF, lcov."""
     session.install("-e", ".", *GROUPS["test"])
-    schemas = Path(session.create_tmp()) / "schemas"
+    schemas = Path(session.create_tmp()).resolve() / "schemas"  # the tests work in folders of their own
     schemas.mkdir(exist_ok=True)
     session.run("npm", "pack", "--silent", "--pack-destination", str(schemas), SARIF_SPEC, external=True)
     session.run(
