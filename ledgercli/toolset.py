@@ -192,7 +192,7 @@ USER_TOOL = Tool.model_validate(
 BUILT_IN: Mapping[str, Tool] = {FINISH: FINISH_TOOL}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Toolset:
     """A toolset as it was read.
 
@@ -212,7 +212,7 @@ class Toolset:
         """Its name."""
         return self.file.toolset
 
-    @property
+    @cached_property
     def tools(self) -> Mapping[str, Tool]:
         """All tools, the built-in ones included."""
         return {**BUILT_IN, **self.file.tools}
