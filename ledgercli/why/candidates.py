@@ -157,7 +157,7 @@ class _Round:
             yield self._grown(path, kind)
             yield skeleton(kind)
         named = self._named_elsewhere(path)
-        for value in (*self._compared_with(path, known), *named, *self._alike(path), *self._of_type(path, kind)):
+        for value in (*self._compared_with(path), *named, *self._alike(path), *self._of_type(path, kind)):
             made = fitting(value, known, kind)
             if made is not ABSENT:
                 yield made
@@ -168,15 +168,15 @@ class _Round:
         if known is not ABSENT and path[0] == STATE:
             yield ABSENT
 
-    def _compared_with(self, path: Path, known: Any = ABSENT) -> Iterator[Any]:
+    def _compared_with(self, path: Path) -> Iterator[Any]:
         """Yield what the expressions compare a path with."""
         for one in self.compared:
             sides = ((one.left, one.nodes[1], 0), (one.right, one.nodes[0], 1))
             for patterns, other, side in sides:
                 if any(fits(pattern, path) for pattern in patterns):
-                    yield from self._from_other(one, other, side, known)
+                    yield from self._from_other(one, other, side)
 
-    def _from_other(self, one: Compared, other: cel.Node, side: int, known: Any) -> Iterator[Any]:
+    def _from_other(self, one: Compared, other: cel.Node, side: int) -> Iterator[Any]:
         if one.sign == "asked":
             yield from self._earlier(one.tool, one.arg)
         elif one.sign == "grounded":
