@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -147,3 +149,17 @@ def _spent(call: Callable[[], Any], loops: int) -> float:
         return time.process_time() - started
     finally:
         gc.enable()
+
+
+#: Not `ru_maxrss`: a child begins with that of its parent.
+_PEAK = """
+import sys
+print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0], file=sys.stderr)
+"""
+
+
+def peak(program: str, *args: object) -> int:
+    """The most memory, in kilobytes, that a program took which runs in a process of its own."""
+    asked = [sys.executable, "-c", program + _PEAK, *map(str, args)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    return int(done.stderr.splitlines()[-1])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,7 @@ from ledgercli import ledger
 from ledgercli.ledger.verify import verify
 from ledgercli.rulebook import Rulebook
 from tests import ledgers
-from tests.benchmarks.parts import ARGS, CONSTRAINTS, FACTS, book, ratio, say
+from tests.benchmarks.parts import ARGS, CONSTRAINTS, FACTS, book, peak, ratio, say
 from tests.benchmarks.test_books import growing, keep_books
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
@@ -80,13 +78,11 @@ def step(number: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-#: Not `ru_maxrss`: a child begins with that of its parent.
-PEAK = """
+VERIFIED = """
 import sys
 from ledgercli.ledger.verify import verify
 report = verify(sys.argv[1])
 assert report.problems == () and report.steps == int(sys.argv[2]), report
-print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
 """
 
 
@@ -94,8 +90,7 @@ def test_a_million_steps_take_the_memory_of_ten_thousand(tmp_path: Path) -> None
     peaks = []
     for steps in (STEPS, MANY):
         path = long_ledger(tmp_path / f"{steps}.ledger.jsonl", steps)
-        asked = [sys.executable, "-c", PEAK, str(path), str(steps)]
-        peaks.append(int(subprocess.run(asked, capture_output=True, text=True, check=True).stdout))
+        peaks.append(peak(VERIFIED, path, steps))
         path.unlink()
     print(f"\npeak memory of validate: {peaks[0] / 1024:.1f} MB at 10,000 steps, {peaks[1] / 1024:.1f} MB at 1,000,000")
     assert peaks[1] <= 1.2 * peaks[0]

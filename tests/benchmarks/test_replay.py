@@ -14,7 +14,7 @@ import pytest
 
 from ledgercli.replay.verifying import replay
 from ledgercli.shelf import Shelf
-from tests.benchmarks.parts import book, ratio, say
+from tests.benchmarks.parts import book, peak, ratio, say
 from tests.benchmarks.test_books import keep_books
 from tests.benchmarks.test_reading import parse
 
@@ -22,14 +22,12 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 STEPS = 10_000
 FILES, EACH = 10_000, 100
 
-#: Not `ru_maxrss`: a child begins with that of its parent.
-PEAK = """
+REPLAYED = """
 import sys
 from ledgercli.replay.verifying import replay
 from ledgercli.shelf import Shelf
 found = replay(sys.argv[1], Shelf())
 assert found.divergence is None and found.steps == int(sys.argv[2]), found
-print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
 """
 SPIN = """
 import sys, time
@@ -90,8 +88,7 @@ def test_a_million_steps_take_the_memory_of_ten_thousand(tmp_path: Path) -> None
     peaks = []
     for path, steps in ((short, STEPS), (long, 1_000_000)):
         began = time.perf_counter()
-        asked = [sys.executable, "-c", PEAK, str(path), str(steps)]
-        peaks.append(int(subprocess.run(asked, capture_output=True, text=True, check=True).stdout))
+        peaks.append(peak(REPLAYED, path, steps))
         print(f"\n{steps:,} steps: {time.perf_counter() - began:.1f} s, peak {peaks[-1] / 1024:.1f} MB")
     assert peaks[1] <= 1.2 * peaks[0]
 
