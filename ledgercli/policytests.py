@@ -180,6 +180,10 @@ class _Check:
             if step.tool == USER:  # what a user said unasked
                 continue
             place = (*self.place, "history", number)
+            if step.tool not in self.vocabulary.tools:
+                known = {*self.vocabulary.tools, USER}
+                self.vocabulary.unknown(self.document, (*place, "tool"), "tool", step.tool, known)
+                continue
             check_call(self.vocabulary, self.document, place, step.tool, step.args, whole=False)
 
     def _expectation(self) -> None:

@@ -116,6 +116,7 @@ def test_a_recorded_step_is_judged_on_the_state_before_it(ledger):
         ("{name: a, state: {facts: {usr: x}}, PAY, expect: allow}", "unknown-fact", "user"),
         ("{name: a, unset: [facts.usr], PAY, expect: allow}", "unknown-fact", "user"),
         ("{name: a, history: [{tool: lok}], PAY, expect: allow}", "unknown-tool", "look"),
+        ("{name: a, history: [{tool: suer, data: x}], PAY, expect: allow}", "unknown-tool", "user"),
         ("{name: a, PAY, expect: dney}", "unknown-effect", "deny"),
         ("{name: a, PAY, expect: {}}", "no-expectation", None),
         ("{name: a, PAY, expect: {rules_include: []}}", "no-expectation", None),
