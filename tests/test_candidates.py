@@ -369,8 +369,25 @@ def test_more_than_three_values_are_not_found_and_that_is_said(asked):
     _, situation, search = asked(pack(*checks))
     found = search.run(situation)
     assert (found.ways, found.why) == ((), "tried")
-    search.most = 5
+    search.most = 1
     assert search.run(situation).why == "bound"
+
+
+def test_where_not_all_smaller_changes_were_tried_that_is_said(asked):
+    _, situation, search = asked(pack("action.args.amount < 5.0", "state.flags.logged_in || action.args.amount > 99.0"))
+    assert (len(search.run(situation).ways[0]), search.run(situation).bounded) == (2, False)
+    said = set()
+    for search.most in range(1, 40):
+        found = search.run(situation)
+        said.add((found.why, found.bounded))
+    assert said == {("bound", False), ("found", True), ("found", False)}
+
+
+def test_what_is_empty_is_shown_only_where_nothing_else_is_known(asked):
+    _, situation, search = asked(pack("!(action.args.id in ['#W1'])"), id="#W1")
+    assert ways(search, situation) == ["action.args.id = '#W2'"]
+    _, situation, search = asked(pack("!(action.args.id in ['x'])"), id="x")
+    assert ways(search, situation) == ["action.args.id = ''"]
 
 
 def test_a_masked_value_is_not_guessed_at(asked):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgercli.cli import main
-from ledgercli.errors import LedgerCliError, LedgerFormatError, UnreadableInputError
+from ledgercli.errors import InvalidDocumentError, LedgerCliError, LedgerFormatError, UnreadableInputError
 from ledgercli.guard import Guard
 from ledgercli.history import History
 from ledgercli.paths import ABSENT, PathError
-from ledgercli.records import Proposal
+from ledgercli.records import Proposal, digest
 from ledgercli.shelf import Shelf
 from ledgercli.why.accounts import phrase, to_json
 from ledgercli.why.explaining import at
@@ -23,6 +25,7 @@ from ledgercli.why.situations import Change, Situation
 from ledgercli.why.smallest import Search
 from tests import books
 from tests.books import NOW
+from tests.forging import sealed
 
 TOOLS = """
     toolset: shop
@@ -71,13 +74,6 @@ RESULTS = {
     "vault": {"secret": "sesame"},
     "look": {"owner": "lei", "total": 60, "status": "sent"},
 }
-
-
-RESULTS = {
-    "login": {"id": "lei"},
-    "vault": {"secret": "sesame"},
-    "look": {"owner": "lei", "total": 60, "status": "sent"},
-}
 LOGIN, LOOK = ("login", {"user": "lei"}), ("look", {"id": "#W1"})
 PAY = {"id": "#W1", "amount": 60}
 
@@ -86,9 +82,9 @@ PAY = {"id": "#W1", "amount": 60}
 def run(tmp_path):
     """Judge calls one after another, write their ledger and return its path; `user` is what a user says unasked."""
 
-    def make(*calls, pack=PACK, tools=TOOLS, task="pay #W1", end=True, **more):
+    def make(*calls, pack=PACK, tools=TOOLS, task="pay #W1", end=True, shadow=False, **more):
         path = tmp_path / f"w{len(list(tmp_path.glob('*.jsonl')))}.ledger.jsonl"
-        rules = books.book(tmp_path, pack, tools=tools, task=task)
+        rules = books.book(tmp_path, pack, tools=tools, task=task, shadow=shadow)
         proceed(books.guard(rules, path, **more), calls, end=end)
         return str(path)
 
@@ -231,6 +227,41 @@ def test_the_smallest_change_is_named_and_the_tools_that_could_bring_it_about(ru
     assert account.way.found.why == "found"
     assert {len(way) for way in account.way.shown} == {2}
     assert account.way.tools["state.flags.logged_in"] == ["login"]
+
+
+def test_what_was_only_watched_has_its_way_out_as_if_enforced(run, capsys):
+    path = run(LOGIN, LOOK, ("pay", PAY), shadow=True)
+    assert ways(path, 3) == {"with action.args.amount": [50.0], "with state.constraints.limit": [120]}
+    account = at(path, 3).account
+    assert (account.verdict.effect, ruling(account, "below_limit").shadow) == ("allow", True)
+    assert at(path, 1).account.way is None
+    assert (main(["why", f"{path}@3"]), "enforced, it would have passed" in capsys.readouterr().out) == (0, True)
+
+
+def test_a_rule_that_is_only_watched_needs_no_way_out(run):
+    pack = "pack: p\nrules: [{name: never, mode: shadow, tools: [pay], check: 'false'}]"
+    for shadow in (False, True):
+        account = at(run(("pay", PAY), pack=pack, shadow=shadow), 1).account
+        assert (account.verdict.effect, said(account), account.way) == ("allow", {"never": "fail"}, None)
+
+
+def test_no_more_of_a_record_is_made_up_than_is_needed(run):
+    pack = "pack: p\nrules: [{name: r, tools: [pay], check: 'state.facts.orders[action.args.id].total > 5.0'}]"
+    account = at(run(("pay", PAY), pack=pack), 1).account
+    assert {one.name: one.value for [one] in account.way.shown} == {'state.facts.orders["#W1"]': {"total": 5.01}}
+
+
+def test_an_error_in_what_a_ledger_carries_names_the_ledger(run, tmp_path):
+    path = Path(run(LOGIN))
+    for old, new, error in (("pack: p", "pack: [", InvalidDocumentError), ("pack: p", "pack: q", LedgerFormatError)):
+        first, *lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+        [pack] = [file for file in first["files"] if file["kind"] == "pack"]
+        pack["text"] = pack["text"].replace(old, new)
+        pack["digest"] = digest(pack["text"].encode())
+        forged = tmp_path / "forged.ledger.jsonl"
+        forged.write_bytes(b"".join(sealed([first, *lines])))
+        with pytest.raises(error, match=re.escape(str(forged))):
+            at(str(forged), 1)
 
 
 def test_a_call_that_was_not_made_before_is_named(run):

@@ -29,6 +29,7 @@ SCHEMA: Final = "why/1"
 _VALUE: Final = 24  # cells of an argument's value
 _ARGUMENTS: Final = 12
 _UNREAD: Final = 12
+SMALLER: Final = "Not every smaller change was tried; there may be one."
 
 
 def write_text(screen: Screen, explained: Explained, *, verbose: bool = False) -> None:
@@ -141,13 +142,22 @@ class Told:
         if not way.shown:
             yield from self._page.wrapped("", nothing(way.found))
             return
-        waits = self._account.verdict.effect == "require_approval"
-        anew = self._explained.changed is not None
-        yield f"it would {'pass' if anew or waits else 'have passed'}{' without an approval' if waits else ''}"
+        yield self._passing()
         for number, changes in enumerate(way.shown):
             for place, change in enumerate(changes):
                 lead = "and " if place else "or " if number else ""
                 yield from self._change(f"{INDENT}{'   ' if place else ''}{lead}", change, way)
+
+        if way.found.bounded:
+            yield from self._page.wrapped(INDENT, SMALLER)
+
+    def _passing(self) -> str:
+        verdict = self._account.verdict
+        if verdict.runs:
+            return "enforced, it would have passed"
+        waits = verdict.effect == "require_approval"
+        anew = self._explained.changed is not None
+        return f"it would {'pass' if anew or waits else 'have passed'}{' without an approval' if waits else ''}"
 
     def _change(self, before: str, change: Change, way: Way) -> Iterator[str]:
         text = phrase(change)

@@ -14,8 +14,8 @@ from ledgercli.reports import values
 from ledgercli.reports.markdown import code, table, text
 from ledgercli.reports.rulings import ordered
 from ledgercli.reports.screen import Screen
-from ledgercli.reports.why import nothing, places
-from ledgercli.why.accounts import Ruling, Seen, phrase
+from ledgercli.reports.why import SMALLER, nothing, places
+from ledgercli.why.accounts import Account, Ruling, Seen, phrase
 from ledgercli.why.explaining import Explained
 from ledgercli.why.rulewise import RuleSays
 from ledgercli.why.situations import Change
@@ -50,11 +50,17 @@ def lines(explained: Explained) -> Iterator[str]:
         yield from table(("argument", "value", "where it comes from"), rows)
     yield from _unread(account.unread)
     if account.way is not None:
-        yield from ("", "**what would let it pass**", "")
+        yield from ("", f"**{_passing(account)}**", "")
         if not account.way.shown:
             yield text(nothing(account.way.found))
         for way in account.way.shown:
             yield f"- {' and '.join(map(_change, way))}"
+        if account.way.found.bounded:
+            yield from ("", SMALLER)
+
+
+def _passing(account: Account) -> str:
+    return "enforced, what would have let it pass" if account.verdict.runs else "what would let it pass"
 
 
 def _rule(said: RuleSays, place: str | None) -> str:

@@ -16,9 +16,10 @@ from ledgercli.paths import ABSENT
 from ledgercli.policy import Pack
 from ledgercli.records import Finding, Proposal, Verdict
 from ledgercli.why.provenance import Place
+from ledgercli.why.ranking import Changes
 from ledgercli.why.rulewise import Evaluated, RuleSays
 from ledgercli.why.situations import Change, Question
-from ledgercli.why.smallest import Changes, Found
+from ledgercli.why.smallest import Found
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Account:
         others: the rules that are about other tools.
         arguments: where the arguments come from.
         unread: what is known about the same records and no rule has read.
-        way: for a call that was refused or waits.
+        way: for a call that was refused or waits, or would have if it had not only been watched.
         packs: those that judged.
         differing: rules of which the line says otherwise than the values of then.
         masked: whether it may hang on a value that is masked.
@@ -180,6 +181,8 @@ def _seen(seen: Seen) -> dict[str, Any]:
 
 def _way(way: Way) -> dict[str, Any]:
     said: dict[str, Any] = {"found": way.found.why, "tried": way.found.tried}
+    if way.found.bounded:
+        said["bounded"] = True
     if way.found.names:
         said["names"] = list(way.found.names)
     said["ways"] = [[_change(change, way.tools) for change in changes] for changes in way.shown]

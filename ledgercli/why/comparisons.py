@@ -63,6 +63,11 @@ def fits(pattern: Pattern, path: tuple[Any, ...]) -> bool:
     )
 
 
+def of_elements(pattern: Pattern, path: tuple[Any, ...]) -> bool:
+    """Whether a pattern is that of a part of the elements of a list."""
+    return len(pattern) > 2 and pattern[-2] is None and fits(pattern[:-2], path)
+
+
 _Scope = Mapping[str, Patterns]
 
 

@@ -10,7 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +18,8 @@ from typing import Any, Final
 from ledgercli import cel, ledger
 from ledgercli.addresses import no_such_step
 from ledgercli.books import Books
-from ledgercli.enforcer import UNKNOWN_TOOL
-from ledgercli.errors import LedgerCliError, LedgerFormatError
+from ledgercli.enforcer import UNKNOWN_TOOL, Enforcer
+from ledgercli.errors import InvalidDocumentError, LedgerCliError, LedgerFormatError
 from ledgercli.history import EVERYTHING
 from ledgercli.past import Follower
 from ledgercli.records import Finding, Proposal, Verdict
@@ -69,13 +69,25 @@ def at(path: str, step: int, packs: Shelf | None = None) -> Explained:
 
     """
     follower = Follower(path, Shelf(), keeps=lambda _opening: EVERYTHING)
-    for books, judged in follower.judged():
+    for books, judged in _judged(path, follower):
         if judged["step"] == step:
             record, lines = _lines(path, judged, books.seq)
             changed = None if packs is None else packs.changed(follower.opening, follower.later)
             rules = None if changed is None else changed.rules
             return Explained(path, explain(books, record, rules, lines=lines), changed)
     raise _never_judged(path, step, follower)
+
+
+def _judged(path: str, follower: Follower) -> Iterator[tuple[Books, Mapping[str, Any]]]:
+    """Yield what was judged; where it is what a ledger carries that does not load, the error names the ledger."""
+    try:
+        yield from follower.judged()
+    except InvalidDocumentError as error:
+        raise InvalidDocumentError(f"{path}: {error.message}", problems=error.problems, fix=error.fix) from error
+    except LedgerFormatError as error:
+        if error.message.startswith(path):
+            raise
+        raise LedgerFormatError(f"{path}: {error.message}", fix=error.fix) from error
 
 
 def _lines(path: str, judged: Mapping[str, Any], before: int) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
@@ -161,7 +173,7 @@ class _Explaining:
             others,
             list(self._arguments()),
             [Seen(*one) for one in unread(proposal.args, facts, verdict.reads)],
-            None if verdict.runs else self._way(),
+            self._way(),
             self._rules.packs,
             differing,
             masked=any(ruling.said.masked for ruling in rulings),
@@ -213,8 +225,16 @@ class _Explaining:
 
     # ---- another verdict
 
-    def _way(self) -> Way:
-        proposal, enforcer = self._situation.proposal, self._rules.enforcer
+    def _way(self) -> Way | None:
+        """Find what lets a refused call pass; one that was only watched, if it had been enforced."""
+        verdict, enforcer = self._verdict, self._rules.enforcer
+        if verdict.runs:
+            if not verdict.shadowed:
+                return None
+            enforcer = Enforcer(self._rules.vocabulary, self._rules.packs)
+            if self._situation.passes(enforcer):
+                return None  # rules that are watched in any mode
+        proposal = self._situation.proposal
         plan = enforcer.plan(proposal.tool)
         if plan is None:
             return Way(Found(why="nothing", names=(UNKNOWN_TOOL,)))

@@ -38,6 +38,14 @@ def type_below(kind: cel.Type, key: Any) -> cel.Type:
     return cel.DYN
 
 
+def declared(path: Path, names: Mapping[str, cel.Type]) -> cel.Type:
+    """Return the type that is declared for a path."""
+    kind = names.get(str(path[0]), cel.DYN)
+    for key in path[1:]:
+        kind = type_below(kind, key)
+    return kind
+
+
 def beside(value: float, *, whole: bool | None = None) -> Iterator[Any]:
     """Yield a bound and its neighbours."""
     if value != value or value in (float("inf"), float("-inf")) or abs(value) > 2**53:  # noqa: PLR0124 - NaN is none

@@ -4,18 +4,16 @@ Invariants:
 * Pure: a changed situation is a new one; the first stays as it was.
 * A verdict is the enforcer's own. A question to the history that is answered otherwise is answered so by a stand-in
   for the history; every other question goes to the history itself.
-* What a verdict read (`Verdict.reads`) is taken apart here and nowhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, Final
 
 from ledgercli import cel, paths
-from ledgercli.cel import syntax
 from ledgercli.enforcer import Enforcer
 from ledgercli.functions import Moment
 from ledgercli.history import History, freeze
@@ -24,68 +22,13 @@ from ledgercli.records import Proposal, Verdict, lets_run
 from ledgercli.redaction import is_mask
 from ledgercli.rules import ToolPlan
 from ledgercli.state import Origin, State
+from ledgercli.why.reads import SOURCE, Place, Question, Read, read
 from ledgercli.wide import with_entry, without_entry
+
+__all__ = ["SOURCE", "Change", "Place", "Question", "Read", "Situation", "at", "begins", "leaves", "put", "read"]
 
 _METHODS: Final[Mapping[str, str]] = {"last_result": "last", "last_args": "last"}  # of the history, by function
 _OF_CALLS: Final = frozenset({"repeats_of_call", "confirmed"})
-_LONGEST: Final = 20_000  # characters of a read that are taken apart
-SOURCE: Final = "source"
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question to the history, as a rule asked it.
-
-    Arguments:
-        function: its name in the policy language.
-        args: what it was asked, `state.ledger` left out; of `source` the path.
-        whole: whether it was asked about the call that is proposed, `action`.
-
-    """
-
-    function: str
-    args: tuple[Any, ...]
-    whole: bool = False
-
-    @property
-    def text(self) -> str:
-        """The call as it is typed in a rule."""
-        if self.function == SOURCE:
-            return f"{SOURCE}({cel.path_text(self.args[0])})"
-        shown = ["action"] if self.whole else [syntax.spaced(arg) for arg in self.args]
-        if not self.function.startswith("from_"):
-            shown.insert(0, "state.ledger")
-        return f"{self.function}({', '.join(shown)})"
-
-    @property
-    def key(self) -> Any:
-        """What tells it from others."""
-        return self.function, freeze(list(self.args)), self.whole
-
-
-@dataclass(frozen=True)
-class Read:
-    """One thing that was read, taken apart.
-
-    Arguments:
-        label: as it stands in a verdict.
-        at: the path, or the question.
-        kind: `value`; `has` and `size` of what is at the path; `question`; `other` for what cannot be taken apart.
-
-    """
-
-    label: str
-    kind: str
-    at: Path | Question
-
-    @property
-    def path(self) -> Path:
-        """The path; of a question about a path or the call that is proposed, what it depends on."""
-        if not isinstance(self.at, Question):
-            return self.at
-        if self.at.function == SOURCE:
-            return tuple(self.at.args[0])
-        return ("action", "args") if self.at.whole else ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +48,16 @@ class Change:
     def name(self) -> str:
         """The path or the question as it is typed in a rule."""
         return self.at.text if isinstance(self.at, Question) else cel.path_text(self.at)
+
+    @cached_property
+    def place(self) -> Place:
+        """What tells the path or the question from others."""
+        return self.at.key if isinstance(self.at, Question) else self.at
+
+    @cached_property
+    def key(self) -> Any:
+        """What tells it from other changes."""
+        return self.place, repr(self.value)
 
     def overlaps(self, other: Change) -> bool:
         """Whether both change the same value, or one a part of what the other changes."""
@@ -240,62 +193,6 @@ def _last(known: Any, told: list[tuple[str, Any]]) -> tuple[Any, Any]:
     for function, value in told:
         args, result = (value, result) if function == "last_args" else (args, value)
     return args, result
-
-
-# Reads
-
-
-@lru_cache(maxsize=4096)
-def read(label: str) -> Read:
-    """Take apart what a verdict says was read."""
-    try:
-        node = cel.parse(label).node if len(label) <= _LONGEST else None
-        return _taken_apart(label, node) if node is not None else Read(label, "other", ())
-    except (cel.CelSyntaxError, ValueError):
-        return Read(label, "other", ())
-
-
-def _taken_apart(label: str, node: cel.Node) -> Read:
-    match node:
-        case syntax.Has():
-            return Read(label, "has", (*_path(node.operand), node.field))
-        case syntax.Binary(operator="in"):
-            return Read(label, "has", (*_path(node.right), _constant(node.left)))
-        case syntax.Call(function="size", args=[one]):
-            return Read(label, "size", _path(one))
-        case syntax.Call():
-            return Read(label, "question", _question(node))
-    return Read(label, "value", _path(node))
-
-
-def _question(node: cel.Call) -> Question:
-    if node.function == SOURCE:
-        return Question(SOURCE, (_path(node.args[0]),))
-    if any(isinstance(arg, cel.Name) for arg in node.args):
-        return Question(node.function, (), whole=True)
-    return Question(node.function, tuple(map(_constant, node.args)))
-
-
-def _path(node: cel.Node) -> Path:
-    match node:
-        case cel.Name():
-            return (node.name,)
-        case cel.Select():
-            return (*_path(node.operand), node.field)
-        case cel.Index():
-            return (*_path(node.operand), _constant(node.key))
-    raise ValueError(node)
-
-
-def _constant(node: cel.Node) -> Any:
-    match node:
-        case cel.Literal():
-            return node.value
-        case syntax.ListOf():
-            return [_constant(one) for one in node.elements]
-        case cel.MapOf():
-            return {_constant(key): _constant(item) for key, item in node.entries}
-    raise ValueError(node)
 
 
 # Values

@@ -1,7 +1,7 @@
 """The smallest change of what a refused call was judged on that lets it pass.
 
-A change that helps must touch something that each failed rule read: a rule that reads the same values answers the
-same. So the search takes the failed rule with the fewest values to try, tries each, and goes on with what fails then.
+A change that helps must touch something that each refusal looked at. So the search takes the refusal with the fewest
+values to try, tries each, and goes on with what refuses then.
 
 Invariants:
 * A way is found by trying and proved by the enforcer's own verdict on the changed situation.
@@ -14,31 +14,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from ledgercli import cel
-from ledgercli.enforcer import BAD_ARGUMENTS, Enforcer
+from ledgercli.enforcer import Enforcer
 from ledgercli.paths import ABSENT, Path, PathError
-from ledgercli.records import Proposal, lets_run
+from ledgercli.records import Proposal
 from ledgercli.redaction import holds_mask
-from ledgercli.rules import CompiledPack, CompiledRule, ToolPlan
+from ledgercli.rules import ToolPlan
 from ledgercli.toolset import Tool
-from ledgercli.why.candidates import Candidates
-from ledgercli.why.looking import Looked
-from ledgercli.why.plausible import fitting_arguments
-from ledgercli.why.situations import Change, Question, Situation, begins
+from ledgercli.why.ranking import Changes, chosen
+from ledgercli.why.refusals import Refusal, Refusals
+from ledgercli.why.situations import Change, Place, Question, Situation, at, begins, put
 
 LARGEST: Final = 3  # values changed together
-MOST: Final = 3_000  # changes that are tried of one number
+MOST: Final = 6_000  # changes that are judged of one number
 _REFINED: Final = 6  # values inside one that was not known
 _ENOUGH: Final = 200  # ways of one number
-_FAR: Final = 1e18
-_ORDER: Final = ("facts", "flags", "goal", "error", "status", "task", "final_answer", "constraints")
+_LONGER: Final = 1_000  # changes that are judged after a first way was found
 _EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
 
-Changes = tuple[Change, ...]
+_Pool = Mapping[Place, Mapping[Any, Change]]
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,7 @@ class Found:
         why: why there is none: `nothing` that it reads lets it pass, `masked` is what it reads (`names`), or the
             `bound` was reached, or all up to `LARGEST` were `tried`; `otherwise`: it passes, whatever was recorded.
         names: the rules or paths that this is about.
+        bounded: whether the bound was reached among smaller changes, so that there may be a smaller way.
 
     """
 
@@ -58,37 +56,7 @@ class Found:
     tried: int = 0
     why: Literal["found", "nothing", "masked", "bound", "tried", "otherwise"] = "found"
     names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A rule that stands in the way.
-
-    Arguments:
-        name: the rule.
-        looked: what its answer and its weight depend on.
-        changes: what to try.
-        alone: the rule and its pack, where the verdict is a refusal for as long as this rule fails.
-
-    """
-
-    name: str
-    looked: Looked
-    changes: Sequence[Change]
-    alone: tuple[CompiledPack, CompiledRule] | None = None
-
-    def stands(self, plan: ToolPlan, situation: Situation) -> bool:
-        """Whether it is sure to stand in the way in another situation too."""
-        if self.alone is None:
-            return False
-        pack, rule = self.alone
-        roots, moment = situation.roots(plan), situation.moment()
-        for part in (pack.active, rule.condition):
-            if part is not None:
-                answer = part(roots, moment)
-                if answer.known and answer.value is not True:
-                    return False
-        return not rule.decides.holds(roots, moment)
+    bounded: bool = False
 
 
 @dataclass
@@ -99,7 +67,7 @@ class Search:
         enforcer: judges.
         plan: the rules for the tool.
         tool: the tool.
-        most: changes that are tried of one number.
+        most: changes that are judged of one number.
 
     """
 
@@ -107,37 +75,53 @@ class Search:
     plan: ToolPlan
     tool: Tool
     most: int = MOST
-    _candidates: Candidates = field(init=False)
-    _left: int = field(default=0, init=False)
+    _refusals: Refusals = field(init=False)
+    _judged: int = field(default=0, init=False)  # of one number
+    _until: int = field(default=0, init=False)
+    _known: dict[Any, list[Refusal]] = field(default_factory=dict, init=False)  # what refuses, by what was changed
+    _seen: set[Any] = field(default_factory=set, init=False)  # what was changed, of one number
 
     def __post_init__(self) -> None:
-        self._candidates = Candidates(self.plan, self.tool.args)
+        self._refusals = Refusals(self.enforcer, self.plan, self.tool)
 
     def run(self, situation: Situation) -> Found:
         """Return the smallest changes that let a refused call pass."""
         situation = self._filled(situation)
-        for refusal in self._refusals(situation):
+        for refusal in self._refusals.of(situation):
             if masked := [label for label, value in refusal.looked.reads.items() if holds_mask(value)]:
                 return Found(why="masked", names=tuple(masked))
             if not refusal.changes:
                 return Found(why="nothing", names=(refusal.name,))
-        tried = 0
+        tried, bounded = 0, False
+        self._known = {}
         for size in range(1, LARGEST + 1):
-            self._left = self.most
-            ways = tuple(islice(_once(self._ways(_Branch(situation, size))), _ENOUGH))
-            tried += self.most - self._left
+            ways = self._of(_Branch(situation, size))
+            tried += self._judged
             if ways:
-                return Found(ways, tried)
-        return Found(tried=tried, why="tried" if self._left else "bound")
+                return Found(ways, tried, bounded=bounded)
+            bounded = bounded or self._judged >= self.most
+        return Found(tried=tried, why="bound" if bounded else "tried")
 
     def shown(self, found: Found, situation: Situation) -> list[Changes]:
         """Return the ways worth showing, the most natural first."""
-        return chosen(found.ways, self._filled(situation))
+        situation = self._filled(situation)
+        return [self._bare(way, situation) for way in chosen(found.ways, situation)]
+
+    def _bare(self, way: Changes, situation: Situation) -> Changes:
+        """Return a way without what need not be known of a record that was not."""
+        for place, change in enumerate(way):
+            fresh = not isinstance(change.at, Question) and situation.value(change.at) is ABSENT
+            for path in _entries(change.value) if fresh else ():
+                if at(way[place].value, path) is not ABSENT:
+                    less = Change(change.at, put(way[place].value, path, ABSENT))
+                    barer = (*way[:place], less, *way[place + 1 :])
+                    way = barer if situation.changed(*barer).passes(self.enforcer) else way
+        return way
 
     def pool(self, situation: Situation) -> list[Change]:
         """Return each single change that the search tries in a situation."""
-        refusals = self._refusals(self._filled(situation))
-        return list(_merged(change for refusal in refusals for change in refusal.changes).values())
+        refusals = self._refusals.of(self._filled(situation))
+        return [change for one in _pooled(refusals, _EMPTY).values() for change in one.values()]
 
     def _filled(self, situation: Situation) -> Situation:
         """The situation with the defaults of arguments that were left out, which rules see too."""
@@ -146,54 +130,64 @@ class Search:
 
     # ---- the search
 
+    def _of(self, branch: _Branch) -> tuple[Changes, ...]:
+        """Return the ways of one number of values; where there is one, others are looked for a little longer."""
+        self._judged, self._until, self._seen = 0, self.most, set()
+        ways: dict[Any, Changes] = {}
+        for way in self._ways(branch):
+            if not ways:
+                self._until = min(self.most, self._judged + _LONGER)
+            ways.setdefault(frozenset(change.key for change in way), way)
+            if len(ways) == _ENOUGH:
+                break
+        return tuple(ways.values())
+
     def _ways(self, branch: _Branch) -> Iterator[Changes]:
         """Yield each way to go on from a situation in which the call is refused."""
-        refusals = self._refusals(branch.situation, branch.pool)
-        if not refusals:
+        refusals = self._refusing(branch)
+        bound = [one for one in refusals if not any(map(one.reads_below, branch.fresh))]
+        if not branch.may_lift(bound):
             return
-        pool = _merged(change for refusal in refusals for change in refusal.changes)
-        refusal = min(refusals, key=lambda one: len(one.changes))
-        for change in refusal.changes:
+        pool = _pooled(refusals, branch.pool)
+        refusal, changes = min(((one, _touching(one, pool)) for one in refusals), key=lambda found: len(found[1]))
+        for change in changes:
             then = branch.grown(change, pool)
-            if then is None or not self._left:
+            if then is None or then.key in self._seen or self._judged >= self._until:
                 continue
-            self._left -= 1
-            if (then.last or then.idle(branch, change)) and refusal.stands(self.plan, then.situation):
+            if not then.more and not all(one.touched(change) for one in bound):
                 continue
-            if then.situation.passes(self.enforcer):
-                if not then.more:
-                    yield then.changes()
-            elif not then.last:
-                yield from self._ways(then)
+            self._seen.add(then.key)
+            self._judged += 1
+            yield from self._tried(branch, then, change, refusal, refusals)
 
-    def _refusals(self, situation: Situation, pool: Mapping[Any, Change] = _EMPTY) -> list[Refusal]:
-        """Return what stands in the way, and what to try; of `pool` and of each other's all that touches its reads."""
-        findings = situation.judged(self.enforcer).failed
-        found = [self._refusal(one.rule, situation) for one in findings if not lets_run(one.effect, None)]
-        known = {**_merged(change for one in found if one is not None for change in one.changes), **pool}
-        return [_widened(one, known.values()) for one in found if one is not None]
+    def _tried(
+        self, branch: _Branch, then: _Branch, change: Change, refusal: Refusal, refusals: Sequence[Refusal]
+    ) -> Iterator[Changes]:
+        """Yield the ways that begin with a change."""
+        touched = [refusal, *(one for one in refusals if one is not refusal and one.touched(change))]
+        if then.last or then.idle(branch, change):
+            lifted = touched if then.last else touched[:1]
+            if any(self._refusals.stands(one, then.situation) for one in lifted):
+                return
+        kept = [one for one in refusals if one not in touched]
+        if then.last:
+            if not kept and not then.more and then.situation.passes(self.enforcer):
+                yield then.changes()
+            return
+        if then.key not in self._known:
+            self._known[then.key] = self._refusals.of(then.situation, kept)
+        if self._known[then.key]:
+            yield from self._ways(then)
+        elif not then.more and then.situation.passes(self.enforcer):
+            yield then.changes()
 
-    def _refusal(self, name: str, situation: Situation) -> Refusal | None:
-        """Return one rule that stands in the way; None for one that no change of values takes away."""
-        if name == BAD_ARGUMENTS:
-            return Refusal(name, Looked({}, (), {}), list(fitting_arguments(self.tool, situation.proposal.args)))
-        pack = next((one for one in self.plan.packs if name.startswith(f"{one.name}/")), None)
-        if pack is None:
-            return None
-        rule = next((one for one in pack.rules if one.name == name), None)
-        alone = None if pack.by_priority or pack.allow_list or rule is None else (pack, rule)
-        seen, changes = self._candidates.of(_parts(pack, [alone[1]] if alone else pack.rules), situation)
-        return Refusal(name, seen, changes, alone)
-
-
-def _widened(refusal: Refusal, pool: Iterable[Change]) -> Refusal:
-    """Return what stands in the way with all of a pool that touches what it read."""
-    touched = list(refusal.looked.touched())
-    more = (change for change in pool if any(change.touches(one) for one in touched))
-    return replace(refusal, changes=list(_merged((*refusal.changes, *more)).values()))
+    def _refusing(self, branch: _Branch) -> list[Refusal]:
+        if branch.key not in self._known:
+            self._known[branch.key] = self._refusals.of(branch.situation)
+        return self._known[branch.key]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Branch:
     """A situation that a search has come to.
 
@@ -202,7 +196,7 @@ class _Branch:
         more: how many further values may change.
         made: the changes.
         fresh: paths among them that were not known before; what is below them is free to change.
-        refined: how many such changes there were.
+        refined: what was changed there.
         pool: changes that were tried on the way.
 
     """
@@ -211,33 +205,45 @@ class _Branch:
     more: int
     made: Changes = ()
     fresh: frozenset[Path] = frozenset()
-    refined: int = 0
-    pool: Mapping[Any, Change] = field(default_factory=dict)
+    refined: Changes = ()
+    pool: _Pool = field(default_factory=dict)
+
+    @cached_property
+    def key(self) -> Any:
+        """What tells its situation from others."""
+        return frozenset(change.key for change in (*self.made, *self.refined))
 
     @property
     def last(self) -> bool:
         """Whether nothing more may change."""
-        return not self.more and (not self.fresh or self.refined >= _REFINED)
+        return not self.more and (not self.fresh or len(self.refined) >= _REFINED)
 
     def idle(self, before: _Branch, change: Change) -> bool:
         """Whether the change refined what was there already, so that it must be of use by itself."""
-        if self.refined == before.refined or isinstance(change.at, Question):
+        if len(self.refined) == len(before.refined) or isinstance(change.at, Question):
             return False
         return before.situation.value(change.at) is not ABSENT
 
-    def grown(self, change: Change, pool: Mapping[Any, Change]) -> _Branch | None:
+    def may_lift(self, bound: Sequence[Refusal]) -> bool:
+        """Whether the values that may still change can touch all refusals that no refining touches."""
+        if self.more > 1 or not bound:
+            return True
+        first, *others = bound
+        return self.more == 1 and any(all(one.reads_at(read) for one in others) for read in first.reads)
+
+    def grown(self, change: Change, pool: _Pool) -> _Branch | None:
         """Return the branch with one more change; None where it is none."""
         free = not isinstance(change.at, Question) and any(begins(path, change.at) for path in self.fresh)
         if not free and (not self.more or any(change.overlaps(one) for one in self.made)):
             return None
-        if free and (self.refined >= _REFINED or change.at in self.fresh):
+        if free and (len(self.refined) >= _REFINED or change.at in self.fresh):
             return None
         try:
             then = self.situation.changed(change)
         except PathError:
             return None
         if free:
-            return replace(self, situation=then, refined=self.refined + 1, pool=pool)
+            return replace(self, situation=then, refined=(*self.refined, change), pool=pool)
         fresh = self.fresh
         if not isinstance(change.at, Question) and self.situation.value(change.at) is ABSENT:
             fresh |= {change.at}
@@ -250,55 +256,32 @@ class _Branch:
         )
 
 
-def _parts(pack: CompiledPack, rules: Sequence[CompiledRule]) -> list[cel.Program]:
-    programs = [pack.active, *(part for rule in rules for part in (rule.condition, rule.decides))]
-    return [program for program in programs if program is not None]
+def _pooled(refusals: Iterable[Refusal], pool: _Pool) -> dict[Place, dict[Any, Change]]:
+    """Return by place what is tried for the sake of any refusal, and what was tried before."""
+    pooled: dict[Place, dict[Any, Change]] = {}
+    for refusal in refusals:
+        for change in refusal.changes:
+            pooled.setdefault(change.place, {}).setdefault(change.key, change)
+    for place, changes in pool.items():
+        if place in pooled:
+            pooled[place] = {**changes, **pooled[place]}
+        else:
+            pooled[place] = dict(changes)
+    return pooled
 
 
-def _merged(changes: Iterable[Change]) -> dict[Any, Change]:
-    """Changes by what tells them apart."""
-    merged: dict[Any, Change] = {}
-    for change in changes:
-        merged.setdefault((change.name, repr(change.value)), change)
-    return merged
+def _touching(refusal: Refusal, pool: _Pool) -> list[Change]:
+    """Return what to try against a refusal: what is tried for its own sake, then all else that touches it."""
+    own = {change.key: change for change in refusal.changes}
+    for changes in pool.values():
+        first = next(iter(changes.values()))
+        if refusal.touched(first):
+            own.update((key, change) for key, change in changes.items() if key not in own)
+    return list(own.values())
 
 
-def _once(ways: Iterable[Changes]) -> Iterator[Changes]:
-    seen = set()
-    for way in ways:
-        key = frozenset((change.name, repr(change.value)) for change in way)
-        if key not in seen:
-            seen.add(key)
-            yield way
-
-
-# What of it is shown
-
-
-def chosen(ways: Sequence[Changes], situation: Situation, most: int = 5) -> list[Changes]:
-    """Return the ways worth showing: of those that change the same places the nearest, the most natural first."""
-    nearest: dict[tuple[str, ...], tuple[float, Changes]] = {}
-    for way in ways:
-        places = tuple(sorted(change.name for change in way))
-        far = sum(_distance(change, situation) for change in way)
-        if places not in nearest or far < nearest[places][0]:
-            nearest[places] = far, tuple(sorted(way, key=lambda change: (_rank(change), change.name)))
-    return sorted((way for _, way in nearest.values()), key=lambda way: max(map(_rank, way)))[:most]
-
-
-def _distance(change: Change, situation: Situation) -> float:
-    """How far a number moves, odd fractions farthest; other values are all as far, to lose what is known is farther."""
-    if change.value is ABSENT:
-        return _FAR
-    known = None if isinstance(change.at, Question) else situation.value(change.at)
-    if type(known) not in (int, float) or type(change.value) not in (int, float):
-        return 0.0
-    return float(abs(change.value - known)) + (0.0 if change.value == round(change.value, 2) else _FAR)
-
-
-def _rank(change: Change) -> int:
-    """What a person can bring about goes before what is as it is, and before what would have to be unknown."""
-    if isinstance(change.at, Question):
-        return 0
-    unknown = len(_ORDER) + 2 if change.value is ABSENT else 0
-    return unknown + (1 if change.at[0] == "action" else 2 + _ORDER.index(str(change.at[1])))
+def _entries(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths in a map and the maps in it, from above."""
+    for key, item in value.items() if isinstance(value, Mapping) else ():
+        yield (*path, key)
+        yield from _entries(item, (*path, key))
