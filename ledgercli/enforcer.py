@@ -48,12 +48,20 @@ class Enforcer:
         vocabulary: the names; problems of rules are added to its `problems`.
         packs: the packs, in order.
         shadow: every proposal is let through; what would have refused it stands in `shadowed`.
+        compiler: what compiles them; a plain one if left out.
 
     """
 
-    def __init__(self, vocabulary: Vocabulary, packs: Sequence[Pack], *, shadow: bool = False) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        packs: Sequence[Pack],
+        *,
+        shadow: bool = False,
+        compiler: Compiler | None = None,
+    ) -> None:
         self._vocabulary = vocabulary
-        self._compiler = Compiler(vocabulary, packs)
+        self._compiler = compiler or Compiler(vocabulary, packs)
         self._plans: dict[str, ToolPlan] = {}
         self._shadow = shadow
         self._digests = {pack.name: pack.digest for pack in packs}

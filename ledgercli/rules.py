@@ -224,12 +224,14 @@ class Compiler:
                     place = ("vocabulary", "tools", tool, arg)
                     vocabulary.unknown(pack.document, place, "argument", arg, vocabulary.tools[tool].args, key=True)
 
+    def _active(self, pack: Pack) -> Checked | None:
+        """Compile the condition on which a pack judges at all."""
+        if pack.file.active is None:
+            return None
+        env = self._vocabulary.state_env(pack)
+        return self._vocabulary.expression(pack.document, ("active",), pack.file.active, env, cel.BOOL)
+
     def _pack(self, pack: Pack, tool: str) -> CompiledPack:
-        vocabulary = self._vocabulary
-        env = vocabulary.state_env(pack)
-        active = None
-        if pack.file.active is not None:
-            active = vocabulary.expression(pack.document, ("active",), pack.file.active, env, cel.BOOL)
         rules = [
             compiled
             for number, rule in enumerate(pack.file.rules)
@@ -237,7 +239,7 @@ class Compiler:
         ]
         return CompiledPack(
             pack.name,
-            active,
+            self._active(pack),
             rules,
             by_priority=pack.file.resolve == "priority",
             allow_list=pack.file.default == "deny",

@@ -12,6 +12,7 @@ Deliberately not here: what the expressions mean for a verdict (`enforcer`) or f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +65,34 @@ class Vocabulary(Expressions):
         self.goals = self.scenario.goals if self.scenario else ()
         self._declare_initial()
         self._declare_transitions()
+
+    def with_pack(self, old: Pack, new: Pack, *, same_defines: bool) -> Vocabulary:
+        """Return the same names for another version of a pack, in which no name and no type is another.
+
+        Arguments:
+            old: the version that is known.
+            new: the other.
+            same_defines: whether its defines are the same, so that they need not be read again.
+
+        """
+        other = copy(self)
+        other.packs = [new if pack is old else pack for pack in self.packs]
+        other.forget()
+        if same_defines:
+            other.take(self, old, new)
+        return other
+
+    def forget(self) -> None:
+        """Begin anew with what depends on a pack."""
+        self.problems, self._seen = [], set()
+        self._parsed, self._envs, self._defines = dict(self._parsed), dict(self._envs), dict(self._defines)
+
+    def take(self, known: Vocabulary, old: Pack, new: Pack) -> None:
+        """Take what is known of one version of a pack for another."""
+        self._defines[id(new)] = known.defines(old)
+        for key, env in list(self._envs.items()):
+            if key[0] in ("rule", "state") and key[1] == id(old):
+                self._envs[(key[0], id(new), *key[2:])] = env
 
     # ---- what is declared
 

@@ -49,9 +49,10 @@ def test_validate_imports_no_engine_and_no_comparison(arguments):
     assert not imported("-m", "ledgercli", *arguments) & {"litellm", "deepdiff", "jsonlines"}
 
 
-def test_judging_cases_imports_no_engine_no_comparison_and_no_tool():
-    found = imported("-m", "ledgercli", "test-policies", "fixtures/cases/support.cases.yaml")
-    assert not found & {"litellm", "deepdiff", "jsonlines", "shop_tools", "return_policy"}
+@pytest.mark.parametrize("arguments", [("fixtures/cases/support.cases.yaml",), ("fixtures/scenarios", "--mutate")])
+def test_judging_cases_imports_no_engine_no_comparison_and_no_tool(arguments):
+    found = imported("-m", "ledgercli", "test-policies", *arguments)
+    assert not found & {"litellm", "deepdiff", "jsonlines", "shop_tools", "return_policy", "weather_tools"}
     assert "ruamel" in found  # so the cases were read
 
 

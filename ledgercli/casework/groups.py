@@ -85,7 +85,7 @@ class Groups:
         """Return the group of a file, None where there is none or it has errors; and what is wrong."""
         self._loader = self._loader.again()
         try:
-            group = self._of_pack(name) if sources.kind_of(name) == "pack" else self._of_cases(name)
+            group = self._of_pack(name) if sources.kind_of(name) == "pack" else of_cases(self._loader, name)
             problems = [*self._loader.problems, *(group.rules.problems() if group else ())]
             refuse(problems)
         except InvalidDocumentError as error:
@@ -93,18 +93,6 @@ class Groups:
         except LedgerCliError as error:
             return None, [Problem("unreadable-file", error.message, name, notes=(error.fix,) if error.fix else ())]
         return group, sorted(set(problems))
-
-    def _of_cases(self, name: str) -> Group | None:
-        cases = load_cases(self._loader, name)
-        refuse(self._loader.problems)
-        if cases is None:
-            return None
-        rules = rulebook_of(cases)
-        check(cases, rules)
-        named = {os.path.realpath(located(one, cases.folder)) for one in cases.file.packs}
-        packs = [pack for pack in cases.packs if os.path.realpath(pack.document.source.name) in named]
-        tests: list[tuple[Place, CaseModel]] = [(("tests", n), case) for n, case in enumerate(cases.file.tests)]
-        return Group(cases.document, rules, packs, tests, cases.file.state, cases.file.now)
 
     def _of_pack(self, name: str) -> Group | None:
         packs = self._loader.given([name])
@@ -135,6 +123,25 @@ class Groups:
                 file = scenario.file
                 return scenario.toolset, {part: getattr(file, part) for part in ("facts", "constraints", "flags")}
         return None
+
+
+def of_cases(loader: Loader, name: str) -> Group | None:
+    """Return the group of a case file; None where nothing of it can be used.
+
+    Raises:
+        LedgerCliError: it does not load; what is wrong with names in it is a problem of the group's rules.
+
+    """
+    cases = load_cases(loader, name)
+    refuse(loader.problems)
+    if cases is None:
+        return None
+    rules = rulebook_of(cases)
+    check(cases, rules)
+    named = {os.path.realpath(located(one, cases.folder)) for one in cases.file.packs}
+    packs = [pack for pack in cases.packs if os.path.realpath(pack.document.source.name) in named]
+    tests: list[tuple[Place, CaseModel]] = [(("tests", n), case) for n, case in enumerate(cases.file.tests)]
+    return Group(cases.document, rules, packs, tests, cases.file.state, cases.file.now)
 
 
 def _has(packs: Iterable[Pack], pack: Pack) -> bool:

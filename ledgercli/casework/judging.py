@@ -31,7 +31,7 @@ class Judge:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self._short = _shortest(group.names)
+        self._short = shortest(group.names)
         self._wheres: dict[Place, Where] = {}
 
     def verdict(self, case: Ready) -> Verdict:
@@ -215,7 +215,7 @@ def _label(name: str) -> str:
     return name if one.kind != "question" else one.at.text  # type: ignore[union-attr]  # a question has a text
 
 
-def _shortest(names: Mapping[str, str]) -> dict[str, str]:
+def shortest(names: Mapping[str, str]) -> dict[str, str]:
     """Return the shortest name of each rule that means it alone."""
     meant: dict[str, str] = {}
     for name, full in names.items():

@@ -116,16 +116,17 @@ class Preparer:
 
     Arguments:
         group: the group.
-        now: the time where neither file nor ledger says one; the clock's if left out.
+        now: the time where neither file nor ledger says one; the clock's if left out. Once made: the time of every
+            case that is not recorded.
 
     """
 
     def __init__(self, group: Group, now: cel.Timestamp | None = None) -> None:
         self._group, self._rules = group, group.rules
-        self._now = moment(group.now) or now or present()
+        self.now = moment(group.now) or now or present()
         self._recordings = Recordings(group.folder, group.rules, group.cases)
-        self._base = self._initial(group.state)
-        self._none = History(str(self._base.tree["task"]))
+        self.base = self._initial(group.state)
+        self._none = History(str(self.base.tree["task"]))
 
     def all(self) -> Iterator[Ready | Unready]:
         """Yield the cases in their order, one for each row."""
@@ -158,7 +159,7 @@ class Preparer:
 
     def _past(self, case: CaseModel, place: Place) -> tuple[State, History, cel.Timestamp, Proposal | None]:
         if case.at is None:
-            state, history, now, recorded = self._base, self._none, self._now, None
+            state, history, now, recorded = self.base, self._none, self.now, None
         else:
             try:
                 found = self._recordings.before(case.at)
@@ -171,7 +172,7 @@ class Preparer:
             task = str(state.tree["task"])
             history = History(task) if case.at is None else history.copy()
             state = self._gone_through(case, history, state)
-        elif state.tree["task"] != self._base.tree["task"] and case.at is None:
+        elif state.tree["task"] != self.base.tree["task"] and case.at is None:
             history = History(str(state.tree["task"]))
         return state, history, now, recorded
 

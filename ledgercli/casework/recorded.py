@@ -14,7 +14,6 @@ from typing import Any
 
 from ledgercli import cel
 from ledgercli.addresses import no_such_step
-from ledgercli.books import Books
 from ledgercli.cases import CaseModel
 from ledgercli.documents import Place
 from ledgercli.errors import LedgerCliError
@@ -84,7 +83,7 @@ class Recordings:
             last = max(last, record["step"])
             if record["step"] in wanted:
                 now = cel.Timestamp.parse(record["now"])
-                state = self._state(books, follower.opening)
+                state = state_under(self._rules, books.state, follower.opening, books.rules)
                 found[record["step"]] = Before(Proposal.from_json(record["action"]), state, books.history.copy(), now)
         steps = follower.books.steps if follower.books else last
         for step in sorted(wanted - found.keys()):
@@ -92,16 +91,25 @@ class Recordings:
                 raise no_such_step(file, steps)
         return found
 
-    def _state(self, books: Books, opening: Mapping[str, Any]) -> State:
-        """Return the state of then under the names and defaults of now."""
-        tree, state = dict(books.state.tree), books.state
-        vocabulary = self._rules.vocabulary
-        tree["facts"] = {**{name: {} for name in vocabulary.records}, **state.tree["facts"]}
-        tree["flags"] = {**vocabulary.flags, **state.tree["flags"]}
-        then = {name: value for pack in books.rules.packs for name, value in pack.file.constraints.items()}
-        began, constraints = opening["state"]["constraints"], dict(state.tree["constraints"])
-        now = {name: value for pack in self._rules.packs for name, value in pack.file.constraints.items()}
-        free = {name for name in now if state.origin(("constraints", name)) is None}
-        constraints |= {name: now[name] for name in free if began.get(name) == then.get(name)}
-        tree["constraints"] = constraints
-        return State(tree, state.origins)
+
+def state_under(rules: Rulebook, state: State, opening: Mapping[str, Any], before: Rulebook) -> State:
+    """Return the state of then under the names and defaults of now.
+
+    Arguments:
+        rules: what judges now.
+        state: the state of then.
+        opening: the first line of its ledger.
+        before: what judged then.
+
+    """
+    tree = dict(state.tree)
+    vocabulary = rules.vocabulary
+    tree["facts"] = {**{name: {} for name in vocabulary.records}, **state.tree["facts"]}
+    tree["flags"] = {**vocabulary.flags, **state.tree["flags"]}
+    then = {name: value for pack in before.packs for name, value in pack.file.constraints.items()}
+    began, constraints = opening["state"]["constraints"], dict(state.tree["constraints"])
+    now = {name: value for pack in rules.packs for name, value in pack.file.constraints.items()}
+    free = {name for name in now if state.origin(("constraints", name)) is None}
+    constraints |= {name: now[name] for name in free if began.get(name) == then.get(name)}
+    tree["constraints"] = constraints
+    return State(tree, state.origins)

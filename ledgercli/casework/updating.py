@@ -9,9 +9,7 @@ Invariants:
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ledgercli import sources
+from ledgercli.casework import edits
+from ledgercli.casework.edits import Edit
 from ledgercli.casework.outcomes import Judged, Outcome
 from ledgercli.documents import Document, Mark, Place, parse
-from ledgercli.errors import LedgerWriteError
-from ledgercli.sources import Source
 
 _ROW: Final = re.compile(r"\{\s*row\.([A-Za-z_]\w*)\s*\}")
 _PLAIN: Final = re.compile(r"[A-Za-z_][\w/ .()'-]*")
@@ -42,15 +40,6 @@ class Change:
         """Say it."""
         told = f"{self.where}  {self.name}"
         return f"updated {told}" if self.why_not is None else f"not updated {told}: {self.why_not}"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Edit:
-    """Characters of a text that others take the place of."""
-
-    start: int
-    end: int
-    text: str
 
 
 class _CannotError(Exception):
@@ -73,7 +62,7 @@ def update(results: Sequence[Judged]) -> Iterator[Change]:
 def _update_file(result: Judged, failed: Sequence[Outcome]) -> Iterator[Change]:
     document = parse(sources.read(result.file))
     rows = Counter(outcome.place for outcome in result.outcomes)
-    edits: set[_Edit] = set()
+    changed: set[Edit] = set()
     changes = []
     by_case: dict[tuple[str | int, ...], list[Outcome]] = {}
     for outcome in failed:
@@ -81,21 +70,21 @@ def _update_file(result: Judged, failed: Sequence[Outcome]) -> Iterator[Change]:
     for place, outcomes in by_case.items():
         why_not = None
         try:
-            edits |= _of_case(document, place, outcomes, rows[place])
+            changed |= _of_case(document, place, outcomes, rows[place])
         except _CannotError as error:
             why_not = str(error)
         changes += [Change(str(outcome.where), outcome.name, why_not) for outcome in outcomes]
-    if edits:
-        _write(Path(result.file), _edited(document.source, document, sorted(edits)))
+    if changed:
+        edits.replace(Path(result.file), edits.edited(document, sorted(changed)))
     yield from changes
 
 
-def _of_case(document: Document, place: Place, outcomes: Sequence[Outcome], rows: int) -> set[_Edit]:
+def _of_case(document: Document, place: Place, outcomes: Sequence[Outcome], rows: int) -> set[Edit]:
     """Return the edits of a case; a text that all its rows share may only become what each of them needs."""
     sets = [
         {edit for key, value in _new(one) for edit in _set(document, place, one.row, key, value)} for one in outcomes
     ]
-    whole: set[_Edit] = set().union(*sets)
+    whole: set[Edit] = set().union(*sets)
     table = document.mark((*place, "for"))
     for edit in whole:
         shared = not table.start <= edit.start < table.end or outcomes[0].row is None
@@ -122,7 +111,7 @@ def _new(outcome: Outcome) -> Iterator[tuple[str, Any]]:
             yield difference.key, None if empty else list(difference.got)
 
 
-def _set(document: Document, place: Place, row: int | None, key: str, value: Any) -> Iterator[_Edit]:
+def _set(document: Document, place: Place, row: int | None, key: str, value: Any) -> Iterator[Edit]:
     expect = document.mark((*place, "expect"))
     mark = expect if expect.scalar is not None else expect.children[key]
     column = None if mark.scalar is None else _ROW.fullmatch(mark.scalar.value)
@@ -130,17 +119,17 @@ def _set(document: Document, place: Place, row: int | None, key: str, value: Any
         cell = document.mark((*place, "for", row)).children.get(column[1])
         if cell is None or value is None:
             raise _CannotError(f"its row has no {column[1]} to change")
-        yield _Edit(cell.start, cell.end, _scalar(document, cell, str(value), braces=False))
+        yield Edit(cell.start, cell.end, _scalar(document, cell, str(value), braces=False))
     elif mark.scalar is not None and "{" in mark.scalar.value.replace("{{", ""):
         raise _CannotError(f"{key} is made of other values")
     elif isinstance(value, bool):
-        yield _Edit(mark.start, mark.end, "true" if value else "false")
+        yield Edit(mark.start, mark.end, "true" if value else "false")
     elif value is None:
         yield _removal(document, expect, mark)
     elif isinstance(value, list):
         yield from _items(document, mark, value)
     else:
-        yield _Edit(mark.start, mark.end, _scalar(document, mark, str(value)))
+        yield Edit(mark.start, mark.end, _scalar(document, mark, str(value)))
 
 
 def _scalar(document: Document, mark: Mark, value: str, *, braces: bool = True) -> str:
@@ -174,42 +163,42 @@ def _in_flow(text: str, at: int) -> bool:
     return line.count("{") + line.count("[") > line.count("}") + line.count("]")
 
 
-def _items(document: Document, mark: Mark, names: Sequence[str]) -> Iterator[_Edit]:
+def _items(document: Document, mark: Mark, names: Sequence[str]) -> Iterator[Edit]:
     """Make a list of names another: item by item, so that what stands between them stays."""
     here = [mark.children[number] for number in range(len(mark.children))]
     text = document.text
     if text[mark.start] == "[":
         if not names or not here:
-            yield _Edit(mark.start, mark.end, f"[{', '.join(names)}]")
+            yield Edit(mark.start, mark.end, f"[{', '.join(names)}]")
             return
     elif not names:
-        yield _Edit(mark.start, here[-1].end, "[]")
+        yield Edit(mark.start, here[-1].end, "[]")
         return
     for item, name in zip(here, names, strict=False):
         if item.scalar is not None and item.scalar.value != name:
-            yield _Edit(item.start, item.end, name)
+            yield Edit(item.start, item.end, name)
     for item in here[len(names) :]:
         yield _dropped(text, item, flow=text[mark.start] == "[")
     if more := names[len(here) :]:
         last = here[-1]
         if text[mark.start] == "[":
-            yield _Edit(last.end, last.end, "".join(f", {name}" for name in more))
+            yield Edit(last.end, last.end, "".join(f", {name}" for name in more))
         else:
             start = text.rfind("\n", 0, last.start) + 1
             end = text.find("\n", last.end)
             at = len(text) if end < 0 else end
             lead = text[start : last.start]
-            yield _Edit(at, at, "".join(f"\n{lead}{name}" for name in more))
+            yield Edit(at, at, "".join(f"\n{lead}{name}" for name in more))
 
 
-def _dropped(text: str, item: Mark, *, flow: bool) -> _Edit:
+def _dropped(text: str, item: Mark, *, flow: bool) -> Edit:
     if flow:
         start = text.rfind(",", 0, item.start)
-        return _Edit(start, item.end, "")
+        return Edit(start, item.end, "")
     return _line_without(text, text.rfind("-", 0, item.start), item.end)
 
 
-def _removal(document: Document, whole: Mark, mark: Mark) -> _Edit:
+def _removal(document: Document, whole: Mark, mark: Mark) -> Edit:
     """Take out a key with its value."""
     text = document.text
     assert mark.key is not None, "what stands in a map has a key"
@@ -219,57 +208,17 @@ def _removal(document: Document, whole: Mark, mark: Mark) -> _Edit:
         return _line_without(text, mark.key.start, mark.end)
     before = text.rfind(",", whole.start, mark.key.start)
     if before >= 0:
-        return _Edit(before, mark.end, "")
+        return Edit(before, mark.end, "")
     after = text.find(",", mark.end) + 1
-    return _Edit(mark.key.start, after + len(text[after:]) - len(text[after:].lstrip(" ")), "")
+    return Edit(mark.key.start, after + len(text[after:]) - len(text[after:].lstrip(" ")), "")
 
 
-def _line_without(text: str, start: int, end: int) -> _Edit:
+def _line_without(text: str, start: int, end: int) -> Edit:
     """Take out what stands in lines of its own; a comment behind it stays, in a line of its own."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     stop = len(text) if stop < 0 else stop
     rest = text[end:stop].strip()
     if rest.startswith("#"):
-        return _Edit(start, end + len(text[end:stop]) - len(text[end:stop].lstrip()), "")
-    return _Edit(line, min(stop + 1, len(text)), "")
-
-
-# ---- the file
-
-
-def _edited(source: Source, document: Document, edits: Sequence[_Edit]) -> str:
-    """Return a file's text with the edits; they count in its text without byte-order mark and CR."""
-    offsets = _Offsets(source.text, document)
-    ending = "\r\n" if "\r\n" in source.text else "\n"
-    text, behind = [], 0
-    for edit in edits:
-        start, end = offsets.of(edit.start), offsets.of(edit.end)
-        text += [source.text[behind:start], edit.text.replace("\n", ending)]
-        behind = max(end, behind)
-    return "".join([*text, source.text[behind:]])
-
-
-class _Offsets:
-    """Where the characters of a document's text stand in its file."""
-
-    def __init__(self, text: str, document: Document) -> None:
-        self._document = document
-        first = 1 if text.startswith("\ufeff") else 0
-        self._starts = [first, *(match.end() for match in re.finditer("\n", text))]
-
-    def of(self, offset: int) -> int:
-        """Return the offset in the file."""
-        line, column = self._document.line_column(offset)
-        return self._starts[line - 1] + column - 1
-
-
-def _write(path: Path, text: str) -> None:
-    path = Path(os.path.realpath(path))
-    try:
-        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(text.encode("utf-8", "surrogatepass"))
-        Path(file.name).chmod(path.stat().st_mode & 0o7777)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise LedgerWriteError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from error
+        return Edit(start, end + len(text[end:stop]) - len(text[end:stop].lstrip()), "")
+    return Edit(line, min(stop + 1, len(text)), "")

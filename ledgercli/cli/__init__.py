@@ -44,6 +44,7 @@ COMMANDS: Final = (
     Entry("rules", "validate", "check packs, toolsets, scenarios, cases and ledgers"),
     Entry("rules", "check", "judge one proposal by hand"),
     Entry("rules", "test-policies", "run the cases"),
+    Entry("rules", "capture", "a case from LEDGER@STEP"),
     Entry("rules", "doc", "a pack in plain sentences"),
     Entry("more", "schema", "the JSON Schema of a kind of file"),
     Entry("more", "completion", "completion for bash, zsh or fish"),

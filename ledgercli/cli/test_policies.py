@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ledgercli.casework.finding import Found
     from ledgercli.casework.outcomes import Judged
     from ledgercli.casework.running import Asked
+    from ledgercli.mutation.catching import Mutation
     from ledgercli.sources import Problem
 
 __all__ = ["command"]
@@ -27,6 +28,7 @@ _EXAMPLES = (
     "ledger test-policies fixtures/support.cases.yaml --run 'a guest may not'",
     "ledger test-policies . --junit cases.xml --sarif cases.sarif",
     "ledger test-policies . --coverage --threshold 95",
+    "ledger test-policies . --mutate --threshold 95 --jobs 4",
     "ledger test-policies fixtures/support.cases.yaml --update",
 )
 
@@ -47,17 +49,48 @@ class _Files:
                 Screen.file(path)
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What was found out, and what is asked of it.
+
+    Arguments:
+        results: what came of the cases.
+        coverage: what they show of the rules; None if nobody asked.
+        mutation: what they catch of changes to the packs; None if nobody asked.
+        threshold: how much of both it must be, in percent.
+
+    """
+
+    results: Sequence[Judged]
+    coverage: Coverage | None
+    mutation: Sequence[Mutation] | None
+    threshold: float | None
+
+    def missed(self) -> Iterator[str]:
+        """Yield what is less than asked."""
+        from ledgercli.reports import coverage, mutation
+
+        if self.threshold is None:
+            return
+        if self.coverage is not None and coverage.missed(self.coverage, self.threshold):
+            yield coverage.summary(self.coverage)
+        if self.mutation is not None and mutation.missed(self.mutation, self.threshold):
+            yield f"mutants caught: {mutation.missed_line(self.mutation, self.threshold)}"
+
+
 @click.command(cls=Command, examples=_EXAMPLES)
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--run", "chosen", metavar="REGEX", help="Only cases whose name holds this.")
 @click.option("--fail-fast", is_flag=True, help="Stop after the first case that fails.")
 @click.option("--update", is_flag=True, help="Write what the rules say now into the cases that fail.")
 @click.option("--coverage", is_flag=True, help="Show which rules and conditions the cases prove.")
+@click.option("--mutate", is_flag=True, help="Change the packs, and show which changes no case catches.")
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 100),
     metavar="N",
-    help="With --coverage: exit 1 if less than N percent of rules or conditions is proved.",
+    help="Exit 1 if less than N percent is proved of rules or conditions (--coverage), or caught of the changes to a "
+    "pack (--mutate).",
 )
 @click.option("--junit", metavar="FILE", help="Write JUnit XML to this new file.")
 @click.option("--sarif", metavar="FILE", help="Write SARIF to this new file.")
@@ -75,6 +108,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     fail_fast: bool,
     update: bool,
     coverage: bool,
+    mutate: bool,
     threshold: float | None,
     junit: str | None,
     sarif: str | None,
@@ -90,14 +124,17 @@ def command(  # noqa: PLR0913 - one parameter an option
 
     Nothing is run and no tool's code is imported. A case that fails shows what was expected, what came, and why.
 
-    Exit code: 0 all cases pass; 1 one fails, or less is covered than --threshold; 2 no cases, all of them skipped, or
-    something does not load.
+    Exit code: 0 all cases pass; 1 one fails, or less is covered or caught than --threshold; 2 no cases, all of them
+    skipped, or something does not load.
     """
     from ledgercli.casework.finding import find, none
     from ledgercli.casework.running import Asked
 
-    if threshold is not None and not (coverage or lcov or html):
-        raise click.UsageError("--threshold is about --coverage", ctx=click.get_current_context())
+    if threshold is not None and not (coverage or mutate or lcov or html):
+        raise click.UsageError("--threshold is about --coverage or --mutate", ctx=click.get_current_context())
+    if mutate and (chosen is not None or fail_fast):
+        option = "--run" if chosen is not None else "--fail-fast"
+        raise click.UsageError(f"--mutate asks all cases; leave out {option}", ctx=click.get_current_context())
     if update and "-" in paths:
         raise click.UsageError("--update changes files, not standard input", ctx=click.get_current_context())
     files = _Files(junit, sarif, lcov, html)
@@ -110,14 +147,17 @@ def command(  # noqa: PLR0913 - one parameter an option
         results = _updated(found, asked, results)
     if not any(one.outcomes or one.problems for one in results):
         raise LedgerCliError(f"no case is named like {chosen}") if chosen is not None and _any(found) else none(names)
-    whole = _together(results) if asked.coverage else None
-    code = _code(results, whole, threshold)
-    _write_beside(files, results, whole)
+    shown = _Shown(
+        results,
+        _together(results) if asked.coverage else None,
+        _mutants(found, results, jobs) if mutate else None,
+        threshold,
+    )
+    code = _code(shown)
+    _write_beside(files, shown)
     with output(report) as screen:
-        _write(
-            screen, form, results, whole if coverage else None, code, verbose=verbose, quiet=quiet, fail_fast=fail_fast
-        )
-    _tell(results, whole, threshold, code, form=form, report=report)
+        _write(screen, form, shown, code, coverage=coverage, verbose=verbose, quiet=quiet, fail_fast=fail_fast)
+    _tell(shown, code, form=form, report=report)
     return code
 
 
@@ -152,32 +192,41 @@ def _together(results: Iterable[Judged]) -> Coverage:
     return together(results)
 
 
-def _code(results: Sequence[Judged], coverage: Coverage | None, threshold: float | None) -> ExitCode:
+def _mutants(found: Found, results: Sequence[Judged], jobs: int) -> list[Mutation] | None:
+    """Judge changed packs; where no case passes, there is nothing that could catch one."""
+    if not any(one.count("passed") for one in results):
+        return None
+    from ledgercli.cli.progress import watched
+    from ledgercli.mutation.catching import run, tasks, together
+
+    work = tasks(found)
+    return together(work, watched(run(found, work, jobs), len(work), "rules"))
+
+
+def _code(shown: _Shown) -> ExitCode:
     """Return what it comes to: what could not be judged weighs more than an answer of no."""
     from ledgercli.reports.cases import counts_of
-    from ledgercli.reports.coverage import missed
 
-    counts = counts_of(results)
-    if counts["error"] or not all(one.loaded for one in results):
+    counts = counts_of(shown.results)
+    if counts["error"] or not all(one.loaded for one in shown.results):
         return ExitCode.UNASKED
     if counts["failed"]:
         return ExitCode.NO
     if not counts["passed"]:
         return ExitCode.UNASKED
-    return (
-        ExitCode.NO if coverage is not None and threshold is not None and missed(coverage, threshold) else ExitCode.YES
-    )
+    return ExitCode.NO if any(shown.missed()) else ExitCode.YES
 
 
-def _write_beside(files: _Files, results: Sequence[Judged], coverage: Coverage | None) -> None:
+def _write_beside(files: _Files, shown: _Shown) -> None:
     from ledgercli.reports import casedata, junit, sarif
 
+    results, coverage = shown.results, shown.coverage
     if files.junit is not None:
         with Screen.file(files.junit) as screen:
             junit.write(screen, "ledger test-policies", casedata.suites(results))
     if files.sarif is not None:
         with Screen.file(files.sarif) as screen:
-            write_json(screen, sarif.to_json(_problems(results, coverage)))
+            write_json(screen, sarif.to_json(_problems(shown)))
     if coverage is not None:
         from ledgercli.reports import coverage as coverages
         from ledgercli.reports import lcov
@@ -188,53 +237,51 @@ def _write_beside(files: _Files, results: Sequence[Judged], coverage: Coverage |
                     screen.data("".join(f"{line}\n" for line in lines(coverage)).encode())
 
 
-def _problems(results: Sequence[Judged], coverage: Coverage | None) -> list[Problem]:
-    from ledgercli.reports import casedata
+def _problems(shown: _Shown) -> list[Problem]:
+    from ledgercli.reports import casedata, mutation
     from ledgercli.reports import coverage as coverages
 
-    return [*casedata.to_problems(results), *(coverages.to_problems(coverage) if coverage is not None else ())]
+    return [
+        *casedata.to_problems(shown.results),
+        *(coverages.to_problems(shown.coverage) if shown.coverage is not None else ()),
+        *(mutation.to_problems(shown.mutation) if shown.mutation is not None else ()),
+    ]
 
 
 def _write(  # noqa: PLR0913 - what is written, and how
     screen: Screen,
     form: str,
-    results: Sequence[Judged],
-    coverage: Coverage | None,
+    shown: _Shown,
     code: ExitCode,
     *,
+    coverage: bool,
     verbose: bool,
     quiet: bool,
     fail_fast: bool,
 ) -> None:
-    from ledgercli.reports import casedata, cases
+    from ledgercli.reports import casedata, cases, mutation
     from ledgercli.reports import coverage as coverages
 
+    results, covered = shown.results, shown.coverage if coverage else None
     if form == "json":
-        write_json(screen, casedata.to_json(results, coverage, code))
+        write_json(screen, casedata.to_json(results, covered, code, shown.mutation))
     elif form == "markdown":
-        casedata.write_markdown(screen, results, coverage)
+        casedata.write_markdown(screen, results, covered, shown.mutation)
     else:
         stopped = fail_fast and any(cases.counts_of(results)[came] for came in ("failed", "error"))
         cases.write_text(screen, results, verbose=verbose, quiet=quiet, stopped=stopped)
-        if coverage is not None:
-            coverages.write_text(screen, coverage)
+        if covered is not None:
+            coverages.write_text(screen, covered)
+        if shown.mutation is not None:
+            mutation.write_text(screen, shown.mutation, verbose=verbose, quiet=quiet)
 
 
-def _tell(  # noqa: PLR0913 - what it came to, and where that was written
-    results: Sequence[Judged],
-    coverage: Coverage | None,
-    threshold: float | None,
-    code: ExitCode,
-    *,
-    form: str,
-    report: str | None,
-) -> None:
+def _tell(shown: _Shown, code: ExitCode, *, form: str, report: str | None) -> None:
     """Say on stderr what to do next, and what else decides the exit code; for GitHub also what did not pass."""
     from ledgercli.reports import casedata, cases
-    from ledgercli.reports import coverage as coverages
     from ledgercli.reports.problems import write_annotations
 
-    err = Screen.stderr()
+    err, results = Screen.stderr(), shown.results
     if on_github():
         write_annotations(err, casedata.to_problems(results))
     counts = cases.counts_of(results)
@@ -242,5 +289,5 @@ def _tell(  # noqa: PLR0913 - what it came to, and where that was written
         err.line(line)
     if code == ExitCode.UNASKED and counts["skipped"] and not counts["error"] and not counts["passed"]:
         err.line("error: every case is skipped")
-    if coverage is not None and threshold is not None and coverages.missed(coverage, threshold):
-        err.line(f"FAIL --threshold {threshold:g}: {coverages.summary(coverage)}")
+    for missed in shown.missed():
+        err.line(f"FAIL --threshold {shown.threshold:g}: {err.safe(missed)}")

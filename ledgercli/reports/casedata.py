@@ -13,8 +13,10 @@ from typing import Any, Final
 from ledgercli.casework.coverage import Coverage
 from ledgercli.casework.outcomes import Failure, Judged, Outcome, Reason
 from ledgercli.casework.preparing import Wanted
+from ledgercli.mutation.catching import Mutation
 from ledgercli.records import Verdict
 from ledgercli.reports import coverage as coverages
+from ledgercli.reports import mutation as mutations
 from ledgercli.reports.cases import count_line, counts_of, got_lines, plain_lines, problems_of, wanted_lines
 from ledgercli.reports.junit import Case, Suite
 from ledgercli.reports.markdown import code, table, text
@@ -28,13 +30,17 @@ SCHEMA: Final = "cases/1"
 # ---- JSON
 
 
-def to_json(results: Sequence[Judged], coverage: Coverage | None, exit_code: int) -> dict[str, Any]:
+def to_json(
+    results: Sequence[Judged], coverage: Coverage | None, exit_code: int, mutation: Sequence[Mutation] | None = None
+) -> dict[str, Any]:
     """Return all of it as data."""
     said: dict[str, Any] = {"schema": SCHEMA, "exit_code": int(exit_code), **counts_of(results)}
     said["problems"] = [problem_json(problem) for problem in problems_of(results)]
     said["cases"] = [_case_json(outcome) for result in results for outcome in result.outcomes]
     if coverage is not None:
         said["coverage"] = coverages.to_json(coverage)
+    if mutation is not None:
+        said["mutation"] = mutations.to_json(mutation)
     return said
 
 
@@ -90,7 +96,12 @@ def _reason_json(reason: Reason) -> dict[str, Any]:
 # ---- Markdown
 
 
-def write_markdown(screen: Screen, results: Sequence[Judged], coverage: Coverage | None) -> None:
+def write_markdown(
+    screen: Screen,
+    results: Sequence[Judged],
+    coverage: Coverage | None,
+    mutation: Sequence[Mutation] | None = None,
+) -> None:
     """Write it for a comment on a pull request."""
     screen.line(f"### {text(count_line(results))}")
     problems = problems_of(results)
@@ -106,6 +117,10 @@ def write_markdown(screen: Screen, results: Sequence[Judged], coverage: Coverage
     if coverage is not None:
         screen.line()
         for line in coverages.markdown_lines(coverage):
+            screen.line(line)
+    if mutation is not None:
+        screen.line()
+        for line in mutations.markdown_lines(mutation):
             screen.line(line)
 
 

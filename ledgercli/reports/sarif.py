@@ -23,6 +23,7 @@ _OWN: Final[Mapping[str, str]] = {
     "case-failed": "The rules say otherwise than a case expects.",
     "case-error": "A case could not be judged.",
     "rule-not-proved": "No case has seen this rule fail.",
+    "mutant-survives": "The pack could be changed here, and no case would fail.",
 }
 
 

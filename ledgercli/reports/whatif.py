@@ -250,8 +250,9 @@ def _doubt(example: Example) -> str:
 
 def lines_of(one: WhatIf) -> Iterator[dict[str, Any]]:
     """Yield a line of JSON for each change; `LEDGER@STEP` is its address."""
+    packs = {name: versions.file for name, versions in one.packs.items() if not versions.same}
     for flip in one.flips:
-        yield {"schema": LINE_SCHEMA, "ledger": one.path, **flip_json(flip), "frontier": one.frontier}
+        yield {"schema": LINE_SCHEMA, "ledger": one.path, **flip_json(flip), "frontier": one.frontier, "packs": packs}
 
 
 def is_told(one: WhatIf | Unread) -> bool:

@@ -11,7 +11,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count, islice, product
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from ledgercli import cel
 from ledgercli.diff.packs.domains import Domain, domains
-from ledgercli.diff.packs.examples import Example
+from ledgercli.diff.packs.examples import NOW, Example
 from ledgercli.diff.packs.found import Found, Told, ToolDifference, kept, kind_of
 from ledgercli.diff.packs.moves import changes_of, plain_arguments
 from ledgercli.diff.packs.units import Half, Outcome, Sides, Unit
@@ -62,13 +62,31 @@ class Goal:
     opened: bool = True
 
 
+def _any(_example: Example) -> bool:
+    return True
+
+
 @dataclass
 class Search:
-    """One search for one tool."""
+    """One search for one tool.
+
+    Arguments:
+        sides: the rules.
+        spec: the tool.
+        most: how many situations are tried.
+        seeds: situations to begin with, beside an empty one.
+        now: the time of an empty one.
+        admits: whether a situation may be searched on from; none that is counted is left out.
+        tried: how many were tried.
+
+    """
 
     sides: Sides
     spec: Tool
     most: int = MOST
+    seeds: Sequence[Example] = ()
+    now: cel.Timestamp = NOW
+    admits: Callable[[Example], bool] = _any
     tried: int = 0
     _found: dict[Any, Found] = field(default_factory=dict)
     _outcomes: dict[str, Outcomes] = field(default_factory=dict)
@@ -83,7 +101,7 @@ class Search:
         args = plain_arguments(self.spec)
         if args is None:
             return ToolDifference(sides.tool, kind, "searched", 0, unfit=True)
-        base = Example(sides.tool, args, constraints=sides.setting.given)
+        base = Example(sides.tool, args, constraints=sides.setting.given, now=self.now)
         self._settle(base)
         if sides.agree():
             return ToolDifference(sides.tool, kind, "counted", self.tried)
@@ -147,7 +165,7 @@ class Search:
     # ---- by aiming
 
     def _aim(self, base: Example) -> None:
-        starts = [base]
+        starts = [*self.seeds, base]
         seed = self._reach(Goal({}), starts)
         if seed is not None:
             starts.insert(0, seed)
@@ -279,7 +297,7 @@ class Search:
             self._candidates = [Candidates(plan, self.spec.args) for plan in self.sides.plans]
         for change in changes_of(half, self._situations(example)[side], self._candidates[side]):
             then = example.changed(change, version)
-            if then is not None and plan.fits({**plan.defaults, **then.args}):
+            if then is not None and plan.fits({**plan.defaults, **then.args}) and self.admits(then):
                 yield then
 
     # ---- judging
@@ -354,7 +372,8 @@ class Search:
 
     def _still(self, one: Found, example: Example) -> Found | None:
         """Return what differs in a smaller example, if it is the same."""
-        if not self.sides.plans[0].fits({**self.sides.plans[0].defaults, **example.args}):
+        plan = self.sides.plans[0]
+        if not plan.fits({**plan.defaults, **example.args}) or not self.admits(example):
             return None
         then = self._judged(example, self.sides.outcomes(*self._situations(example)))
         if then is None or (then.kind, then.effects, then.by) != (one.kind, one.effects, one.by):
