@@ -105,7 +105,7 @@ def validate(paths: Sequence[str], *, anchor: str | None = None, allow_unsealed:
 def _analysed(found: Validation) -> list[Problem]:
     """Return what is wrong with files in which nothing is an error; warnings and notes, all of them."""
     wrong = {problem.file for problem in found.problems if problem.severity == "error"}
-    return Analysis.of(context for context in found.contexts if wrong.isdisjoint(context.files)).problems()
+    return Analysis.of(found.contexts, wrong).problems()
 
 
 def _each_once(problems: Iterable[Problem]) -> list[Problem]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ledgercli.validation import validate
+from tests import seeded_elsewhere
 
 PROJECT = Path(__file__).resolve().parents[1]
 MARK = "§"
@@ -194,7 +195,7 @@ _EDITS: list[tuple[str, str, str, str, str]] = [
 
 def faults() -> Iterator[Fault]:
     """Every pack with a fault."""
-    for world, rules in _RULES.items():
+    for world, rules in (*_RULES.items(), *seeded_elsewhere.RULES.items()):
         for code, lines in rules:
             text = _rule(*((lines,) if isinstance(lines, str) else lines))
             if MARK not in text:

@@ -4,6 +4,7 @@ Decided by sets of values on the syntax tree, where that proves it; elsewhere no
 
 Invariants:
 * A finding holds of every call in every state that the files which are checked allow, as the enforcer judges it.
+* That nothing uses a name is not told of a file which is also used where something is an error.
 * A finding about a file is told only if it holds in each of the contexts in which the file was checked without error;
   a deadlock, if it holds in one scenario.
 """
@@ -14,6 +15,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ledgercli.analysis import applying, pairs, reaching, trust, unread, values, words
+from ledgercli.analysis.codes import IN_VAIN
 from ledgercli.analysis.context import Context, Subject
 from ledgercli.analysis.findings import Finding
 from ledgercli.analysis.looking import looks
@@ -32,12 +34,21 @@ class Analysis:
     _deadlocks: dict[tuple[Hashable, ...], Problem] = field(default_factory=dict)
     _run: set[tuple[str, ...]] = field(default_factory=set)  # what scenarios let run together
     _covered: set[str] = field(default_factory=set)  # packs that a scenario has
+    _spoilt: frozenset[str] = frozenset()  # files that are also used where something is an error
 
     @classmethod
-    def of(cls, contexts: Iterable[Context]) -> Analysis:
-        """Analyse contexts: scenarios first, those that give the fewest facts before others."""
-        analysis = cls()
-        for context in sorted(contexts, key=_given):
+    def of(cls, contexts: Iterable[Context], wrong: Collection[str] = ()) -> Analysis:
+        """Analyse contexts: scenarios first, those that give the fewest facts before others.
+
+        Arguments:
+            contexts: what is checked together.
+            wrong: files with errors; a context that has one is left out.
+
+        """
+        found = list(contexts)
+        broken = [context for context in found if not set(wrong).isdisjoint(context.files)]
+        analysis = cls(_spoilt=frozenset(file for context in broken for file in context.files))
+        for context in sorted((one for one in found if one not in broken), key=_given):
             analysis.add(context)
         return analysis
 
@@ -60,6 +71,7 @@ class Analysis:
     def problems(self) -> list[Problem]:
         """Return what holds in all contexts, in the order of files and lines."""
         kept = [one.problem for found in self._kept.values() for one in found.values()]
+        kept = [one for one in kept if one.file not in self._spoilt or one.code not in IN_VAIN]
         told = {(problem.file, problem.line) for problem in kept}
         stuck = [problem for problem in self._deadlocks.values() if (problem.file, problem.line) not in told]
         return sorted([*kept, *stuck])

@@ -3,6 +3,7 @@
 Invariants:
 * What is claimed holds for every tool that the rule is asked about, in every state, under the pack's `active:`.
 * A condition that cannot be told counts as failed; where that is all that is left, the finding says so.
+* A check of a fact that transitions set to one value only refuses until it is set, which is meant.
 * `check: false` is how a refusal without exception is written, and no finding.
 """
 
@@ -13,8 +14,9 @@ from typing import Any
 
 from ledgercli import cel
 from ledgercli.analysis.context import APPLIES, Judged, Part, Subject, conjuncts
+from ledgercli.analysis.domains import ERR
 from ledgercli.analysis.findings import Finding, at_node, at_place, milder, of_rule, shown
-from ledgercli.analysis.formulas import FALSE, TRUE, UNKNOWN
+from ledgercli.analysis.formulas import FALSE, TRUE, UNKNOWN, terms_of
 from ledgercli.analysis.solver import Wanted
 from ledgercli.analysis.terms import Term
 from ledgercli.cel.syntax import Expand, walk
@@ -194,7 +196,7 @@ def _tools(subject: Subject) -> Iterator[Finding]:
 
 def _decision(subject: Subject) -> Iterator[Finding]:
     if not _may(subject, _FAILS if subject.key == "grant" else FALSE):
-        if subject.key == "check" or not _is_written(subject, True):
+        if (subject.key == "check" or not _is_written(subject, True)) and not _waits(subject):
             yield _always(subject)
     elif not _may(subject, TRUE) and not (subject.key == "check" and _is_written(subject, False)):
         yield _never(subject)
@@ -206,6 +208,17 @@ def _may(subject: Subject, truths: int) -> bool:
         subject.context.possible(tool, [(one.active, APPLIES), (one.condition, TRUE), (one.decides, truths)])
         for tool, one in subject.reached.items()
     )
+
+
+def _waits(subject: Subject) -> bool:
+    """Whether the decision waits for a fact that gets one value only: it refuses until that is set."""
+    for tool, one in subject.reached.items():
+        abouts = subject.context.abouts(tool)
+        for about in (abouts[term] for term in terms_of(one.decides)):
+            path = None if about.node is None else cel.path_of(about.node)
+            if path is not None and path[:2] == ("state", "facts") and about.domain.is_single:
+                return ERR in about.domain.marks
+    return False
 
 
 def _is_written(subject: Subject, answer: bool) -> bool:  # noqa: FBT001 - the word that is written

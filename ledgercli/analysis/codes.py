@@ -70,4 +70,17 @@ _NOTES: Final = frozenset(
         "unguarded-write",
     ]
 )
+#: What is so only as long as no other file uses the name, gives the value or looks at the tool.
+IN_VAIN: Final = frozenset(
+    [
+        "nothing-establishes",
+        "impossible-value",
+        "unread-fact",
+        "unread-flag",
+        "unread-constraint",
+        "unread-name",
+        "unguarded-write",
+        "message-names-unknown",
+    ]
+)
 SEVERITIES: Final[Mapping[str, Severity]] = {code: "note" if code in _NOTES else "warning" for code in CODES}

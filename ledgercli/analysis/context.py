@@ -15,8 +15,9 @@ from typing import Any
 
 from ledgercli import cel
 from ledgercli.analysis.domains import Domain
-from ledgercli.analysis.formulas import TRUE, UNKNOWN, YES, About, All, Formula, If, Reader
+from ledgercli.analysis.formulas import TRUE, UNKNOWN, YES, About, All, Formula, If
 from ledgercli.analysis.knowledge import Knowledge
+from ledgercli.analysis.reading import Reader
 from ledgercli.analysis.settings import Settings
 from ledgercli.analysis.solver import Budget, Solver, Wanted
 from ledgercli.analysis.terms import Term, Terms

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final
 
 End = tuple[Any, int]
@@ -60,6 +61,13 @@ class Domain:
         if self.marks or self.texts:
             return False
         return not (any(map(_has_whole, self.numbers)) if whole else self.numbers)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one value at most, errors aside."""
+        told = self.marks - {ERR, OTHER}
+        points = all(start == end for start, end in (*self.numbers, *self.texts))
+        return OTHER not in self.marks and points and len(self.numbers) + len(self.texts) + len(told) == 1
 
     @property
     def only_error(self) -> bool:
@@ -153,6 +161,27 @@ def listed(domain: Domain) -> list[Any] | None:
     if any(start != end for start, end in domain.texts):
         return None
     return [start[0][1] for start, _ in domain.texts]
+
+
+def shortest(domain: Domain) -> int:
+    """Return a number of characters that all texts of a set have at least."""
+    return min((_least(low, high) for low, high in domain.texts), default=0)
+
+
+def longest(domain: Domain) -> int | None:
+    """Return how many characters the longest text of a set has, None where there is no longest."""
+    if any(start != end for start, end in domain.texts):
+        return None
+    return max((len(start[0][1]) for start, _ in domain.texts), default=None)
+
+
+def _least(low: End, high: End) -> int:
+    (first, above), (last, _) = low, high
+    if first[0] != 0 or last[0] != 0:  # no last text
+        return 1 if first == (0, "") and above > 0 else 0
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first[1], last[1], strict=False))
+    common = sum(1 for _ in alike)
+    return common + (len(first[1]) > common or above > 0)
 
 
 def _point(at: Any) -> Intervals:

@@ -18,7 +18,7 @@ from ledgercli.analysis.domains import Domain
 from ledgercli.analysis.schemas import below, of_schema, of_type
 from ledgercli.analysis.settings import Settings
 from ledgercli.cel.relations import is_map_type, plain
-from ledgercli.cel.syntax import Binary, Expand, Has, Root
+from ledgercli.cel.syntax import Binary, Conditional, Expand, Has, Root
 from ledgercli.toolset import Tool
 from ledgercli.vocabulary import Vocabulary
 
@@ -66,6 +66,15 @@ class Knowledge:
             return self._of_state(path, node.type), path == ("state", "step")
         if (asked := asked_source(node)) is not None:
             return of_type(node.type) & self.sources(asked), False
+        if (nanos := moment(node)) is not None:
+            return domains.between(nanos, nanos), True
+        if isinstance(node, Expand):
+            return self._values(node.body)
+        if isinstance(node, Conditional):
+            then, otherwise = self._values(node.then), self._values(node.otherwise)
+            return then[0] | otherwise[0], then[1] and otherwise[1]
+        if isinstance(node, cel.Literal) and (known := domains.value(node.value)) is not None:
+            return known, type(node.value) is int
         if isinstance(node, cel.Call) and node.function in _COUNTS and plain(node.type) == cel.INT:
             return domains.between(0, None), True
         return of_type(node.type), plain(node.type) in (cel.INT, cel.UINT)
@@ -98,6 +107,11 @@ class Knowledge:
         return domains.union(one for one in names if one is not None)
 
     # ---- whether there is a value
+
+    def is_there(self, node: cel.Node) -> bool:
+        """Whether what a `has()` asks for is there in every state."""
+        path = cel.path_of(node.operand) if isinstance(node, Has) else None
+        return isinstance(node, Has) and path is not None and self._is_there((*path, node.field))
 
     def may_fail(self, node: cel.Node) -> bool:
         """Whether a node may have no value."""
@@ -173,6 +187,23 @@ def _required(schema: Any, keys: tuple[Any, ...]) -> bool:
         properties = schema.get("properties")
         schema = properties.get(key) if isinstance(properties, Mapping) else None
     return True
+
+
+def moment(node: cel.Node) -> int | None:
+    """Return the nanoseconds of a time or a span of time that is written out."""
+    while isinstance(node, Expand):
+        node = node.body
+    if isinstance(node, cel.Literal) and isinstance(node.value, (cel.Timestamp, cel.Duration)):
+        return node.value.nanos
+    if not isinstance(node, cel.Call) or len(node.args) != 1 or not isinstance(node.args[0], cel.Literal):
+        return None
+    text = node.args[0].value
+    if node.function not in ("timestamp", "duration") or not isinstance(text, str):
+        return None
+    try:
+        return cel.Timestamp.parse(text).nanos if node.function == "timestamp" else cel.Duration.parse(text).nanos
+    except cel.EvalError:
+        return None
 
 
 def asked_source(node: cel.Node) -> tuple[Any, ...] | None:

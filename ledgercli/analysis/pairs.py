@@ -104,10 +104,14 @@ class _Compared:
 
     def _covers(self, subject: Subject, other: Subject, spared: object) -> bool:
         """Whether the other rule speaks (fails, or grants) whenever this one fails."""
-        if not subject.reached.keys() <= other.reached.keys():
+        if not subject.reached.keys() & other.reached.keys():
             return False
         for tool, mine in subject.reached.items():
-            its = other.judged[tool]
+            its = other.reached.get(tool)
+            if its is None:
+                if self._context.possible(tool, [*subject.active(mine), (mine.rule, _FAILS)]):
+                    return False
+                continue
             if not self._may_meet(mine.rule, its):
                 return False
             wanted: list[Wanted] = [*subject.active(mine), (mine.rule, _FAILS), *spared(its)]  # type: ignore[operator]

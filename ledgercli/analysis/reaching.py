@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ledgercli import cel
 from ledgercli.analysis import domains
@@ -20,11 +19,13 @@ from ledgercli.analysis.applying import core_of
 from ledgercli.analysis.context import Context, Judged, Part, Subject
 from ledgercli.analysis.domains import Domain
 from ledgercli.analysis.findings import Finding, at_node, of_rule
-from ledgercli.analysis.formulas import TRUE, Formula, Not, Some, argument
+from ledgercli.analysis.formulas import TRUE, Formula, Not, Some
 from ledgercli.analysis.knowledge import asked_source
+from ledgercli.analysis.reading import argument
+from ledgercli.analysis.settings import fact_of
 from ledgercli.analysis.terms import Term
-from ledgercli.cel.relations import is_map_type
-from ledgercli.cel.syntax import Binary, Call, Has
+from ledgercli.cel.syntax import Binary, Call, Expand, Has
+from ledgercli.history import NEVER
 
 _ZERO = domains.between(0, 0)
 _NEVER_RAN = {
@@ -36,6 +37,8 @@ _NEVER_RAN = {
     "succeeded": domains.marks(domains.FALSE),
     "last_result": domains.NOTHING,
     "last_args": domains.NOTHING,
+    "steps_since": domains.between(NEVER, None),
+    "from_tool": domains.marks(domains.FALSE),
 }
 
 
@@ -46,17 +49,39 @@ def check(context: Context) -> Iterator[Finding]:
     reach = _Reach(context)
     if reach.settle():
         return
+    found = {}
     for number, subject in enumerate(reach.subjects):
         stuck = [tool for tool in sorted(reach.blocked) if reach.is_stuck(tool, subject)]
         if stuck:
-            yield _finding(context, reach, subject, stuck, number)
+            found[number] = stuck
+    for number in _first(context, reach, found):
+        yield _finding(context, reach, reach.subjects[number], found[number], number)
+
+
+def _first(context: Context, reach: _Reach, found: Mapping[int, list[str]]) -> Iterator[int]:
+    """Yield the rules that keep tools from running, but none that another one would free alone, and not the reverse."""
+    freed: dict[int, set[str]] = {}
+    for number in found if len(found) > 1 else ():
+        other = _Reach(context, spared=number)
+        other.settle()
+        freed[number] = other.runs - reach.runs
+    for number, stuck in found.items():
+        if not any(freed[one] >= set(stuck) and not freed[number] >= set(found[one]) for one in freed if one != number):
+            yield number
 
 
 @dataclass(slots=True)
 class _Reach:
-    """Which tools a run can reach, and what it can know then."""
+    """Which tools a run can reach, and what it can know then.
+
+    Arguments:
+        context: what is analysed.
+        spared: the number of a rule that is taken for removed.
+
+    """
 
     context: Context
+    spared: int | None = None
     subjects: list[Subject] = field(default_factory=list)
     runs: set[str] = field(default_factory=set)
     _held: dict[str, Mapping[Term, Domain]] = field(default_factory=dict)
@@ -64,6 +89,8 @@ class _Reach:
 
     def __post_init__(self) -> None:
         self.subjects = [one for one in self.context.subjects if _refuses(one)]
+        if self.spared is not None:
+            del self.subjects[self.spared]
         self.runs = {tool for tool in self.context.vocabulary.tools if not self._rules(tool)}
 
     @property
@@ -96,12 +123,12 @@ class _Reach:
             self._held[tool] = {
                 term: known
                 for term, about in self.context.abouts(tool).items()
-                if about.node is not None and (known := self._reachable(about.node)) is not None
+                if about.node is not None and (known := self._reachable(about.node, tool)) is not None
             }
         return self._held[tool]
 
-    def _reachable(self, node: cel.Node) -> Domain | None:
-        path = _fact(node)
+    def _reachable(self, node: cel.Node, tool: str) -> Domain | None:
+        path = fact_of(node)
         if path is not None:
             given = self.context.settings.values(path, self.runs)
             if given is None:
@@ -113,10 +140,10 @@ class _Reach:
             setters = {one.tool for one in self.context.settings.at(asked)}
             if setters and not setters & self.runs and self.context.settings.started(asked, in_run=True).is_empty():
                 return domains.ONLY_ERROR
-        if isinstance(node, Call) and node.function in _NEVER_RAN:
-            tool = argument(node, 1)
-            if isinstance(tool, str) and tool in self.blocked:
-                return _NEVER_RAN[node.function].with_error()
+        whole, node = node, _asked(node)
+        if isinstance(node, Call) and node.function in _NEVER_RAN and _ran(node, tool) in self.blocked:
+            found = _NEVER_RAN[node.function].with_error()
+            return found if node is whole or found.only_error else None
         return None
 
     # ---- who is to blame
@@ -150,32 +177,35 @@ class _Reach:
         one = subject.judged[tool]
         for part in (*one.when, *one.what):
             for node in cel.walk(part.node):
-                yield from self._could(node)
+                yield from self._could(node, tool)
 
-    def _could(self, node: cel.Node) -> Iterator[str]:
+    def _could(self, node: cel.Node, about: str) -> Iterator[str]:
         """The refused tools that could change what a part of a rule is."""
-        path = _fact(node)
+        path = fact_of(node)
         if path is not None:
             settings = self.context.settings
             if settings.values(path, self.runs) != settings.values(path, self.context.vocabulary.tools):
                 yield from ({one.tool for one in settings.at(path)} - self.runs)
         elif isinstance(node, Call) and node.function in _NEVER_RAN:
-            tool = argument(node, 1)
-            if isinstance(tool, str) and tool in self.blocked:
+            tool = _ran(node, about)
+            if tool in self.blocked:
                 yield tool
 
 
-def _fact(node: cel.Node) -> tuple[Any, ...] | None:
-    """Return the path, below the state, of the fact or flag that a node is, or whose presence it asks for."""
-    path, key = cel.path_of(node), ()  # type: tuple[Any, ...] | None, tuple[Any, ...]
-    if isinstance(node, Has):
-        path, key = cel.path_of(node.operand), (node.field,)
-    elif isinstance(node, Binary) and node.operator == "in":
-        path = cel.path_of(node.right) if is_map_type(node.right.type) else None
-        key = (node.left.value,) if isinstance(node.left, cel.Literal) else (None,)
-    if path is None or path[:2] not in (("state", "facts"), ("state", "flags")) or len(path) + len(key) < 3:
-        return None
-    return (*path[1:], *key)
+def _asked(node: cel.Node) -> cel.Node:
+    """Return what a node is a part of: of `last_result(…).owner` the call."""
+    while isinstance(node, (cel.Select, cel.Index, Expand)):
+        node = node.body if isinstance(node, Expand) else node.operand
+    return node
+
+
+def _ran(node: Call, tool: str) -> str:
+    """Return the tool whose runs a call asks about, itself where it asks about the proposed one."""
+    place = 1 if node.args and node.function != "from_tool" else len(node.args) - 1
+    if place < len(node.args) and cel.path_of(node.args[place]) == ("action", "tool"):
+        return tool
+    found = argument(node, place)
+    return found if isinstance(found, str) else ""
 
 
 def _refuses(subject: Subject) -> bool:

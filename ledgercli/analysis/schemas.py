@@ -35,6 +35,8 @@ def of_type(kind: cel.Type) -> Domain:
         return domains.marks(domains.NULL)
     if kind == cel.DYN:
         return domains.ANYTHING
+    if kind in (cel.TIMESTAMP, cel.DURATION):  # as nanoseconds where they are compared with one that is written out
+        return domains.NUMBERS | domains.marks(domains.OTHER)
     return domains.marks(domains.OTHER)
 
 

@@ -16,7 +16,8 @@ from ledgercli import cel
 from ledgercli.analysis import domains
 from ledgercli.analysis.domains import Domain
 from ledgercli.analysis.schemas import below, of_schema, of_type
-from ledgercli.cel.syntax import Conditional, Expand
+from ledgercli.cel.relations import is_map_type
+from ledgercli.cel.syntax import Binary, Conditional, Expand, Has
 from ledgercli.documents import Document, Place
 from ledgercli.toolset import Tool
 from ledgercli.vocabulary import Vocabulary, blocks_of
@@ -37,6 +38,7 @@ class Setting:
         removes: whether the path is removed.
         value: what it sets, as it is written.
         checked: the expressions of the value, by their place.
+        waits: paths that its `when` wants to be there.
 
     """
 
@@ -48,6 +50,7 @@ class Setting:
     removes: bool
     value: Any = None
     checked: Mapping[Place, cel.Checked] = field(default_factory=dict)
+    waits: Sequence[Pattern] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -106,6 +109,7 @@ class Settings:
     given: Sequence[Mapping[str, Any]] = ()
     all: list[Setting] = field(default_factory=list, init=False)
     _values: dict[Pattern, Domain | None] = field(default_factory=dict, init=False)
+    _happens: dict[frozenset[str], list[Setting]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         toolset, scenario = self.vocabulary.toolset, self.vocabulary.scenario
@@ -122,12 +126,14 @@ class Settings:
         for success, place, block in blocks_of(name, tool):
             each = (*place, "each") if block.each is not None else None
             env = vocabulary.transition_env(name, success, each)
+            when = dict(self._expressions(document, (*place, "when"), block.when, env))
+            waits = [path for one in when.values() for path in _waits(one.node)]
             for path, value in block.set.items():
                 where = (*place, "set", path)
                 target = vocabulary.target(document, where, path, key=True)
                 if target is not None:
                     checked = dict(self._expressions(document, where, value, env))
-                    yield Setting(name, tool, success, target.pattern, where, False, value, checked)
+                    yield Setting(name, tool, success, target.pattern, where, False, value, checked, waits)
             for number, path in enumerate(block.unset):
                 where = (*place, "unset", number)
                 target = vocabulary.target(document, where, path)
@@ -175,7 +181,7 @@ class Settings:
         return found
 
     def values(self, path: Pattern, tools: Collection[str] | None = None) -> Domain | None:
-        """Return every value that a fact or flag can have; None where nothing here gives it one.
+        """Return every value that a fact or flag can have; None where no transition gives it one.
 
         Arguments:
             path: below the state.
@@ -188,14 +194,57 @@ class Settings:
             self._values[path] = self._united(path, None)
         return self._values[path]
 
+    def _happening(self, tools: Collection[str]) -> list[Setting]:
+        """Return what may happen once these tools may run: where `when` wants a path, something must set that first."""
+        key = frozenset(tools)
+        if key not in self._happens:
+            can = [one for one in self.all if one.tool in tools and not one.removes]
+            found: list[Setting] = []
+            grown = True
+            while grown:
+                more = [one for one in can if one not in found and all(self._is_set(path, found) for path in one.waits)]
+                found += more
+                grown = bool(more)
+            self._happens[key] = found
+        return self._happens[key]
+
+    def _is_set(self, path: Pattern, settings: Collection[Setting]) -> bool:
+        return any(overlap(one.pattern, path) for one in settings) or not self.started(path, in_run=True).is_empty()
+
     def _united(self, path: Pattern, tools: Collection[str] | None) -> Domain | None:
         found, known = self.started(path, in_run=tools is not None), False
+        happening = None if tools is None else self._happening(tools)
         for one in self.at(path):
             known = True
-            if tools is None or one.tool in tools:
+            if happening is None or one in happening:
                 rest = path[len(one.pattern) :]
                 found |= domains.marks(domains.OTHER) if len(one.pattern) > len(path) else one.given(rest)
-        return found if known or not found.is_empty() else None
+        tuned = tools is None and path[0] == "facts" and not known  # a scenario's own: the next gives another
+        return None if tuned or (found.is_empty() and not known) else found
+
+
+def _waits(node: cel.Node) -> Iterator[Pattern]:
+    """The facts that a condition wants to be there."""
+    while isinstance(node, Expand):
+        node = node.body
+    if isinstance(node, cel.Logic) and node.operator == "&&":
+        for operand in node.operands:
+            yield from _waits(operand)
+    elif (path := fact_of(node)) is not None and path[0] == "facts" and isinstance(node, (Has, Binary)):
+        yield path
+
+
+def fact_of(node: cel.Node) -> Pattern | None:
+    """Return the path, below the state, of the fact or flag that a node is, or whose presence it asks for."""
+    path, key = cel.path_of(node), ()  # type: tuple[Any, ...] | None, tuple[Any, ...]
+    if isinstance(node, Has):
+        path, key = cel.path_of(node.operand), (node.field,)
+    elif isinstance(node, Binary) and node.operator == "in":
+        path = cel.path_of(node.right) if is_map_type(node.right.type) else None
+        key = (node.left.value,) if isinstance(node.left, cel.Literal) else (None,)
+    if path is None or path[:2] not in (("state", "facts"), ("state", "flags")) or len(path) + len(key) < 3:
+        return None
+    return (*path[1:], *key)
 
 
 def overlap(one: Pattern, other: Pattern) -> bool:

@@ -151,10 +151,14 @@ class Solver:
     # ---- what sets alone do not tell
 
     def _fits(self, state: Mapping[Term, Domain]) -> bool:
-        return self._present(state) and all(
-            self._compares(domain, self._about[term], state)
-            for term, domain in state.items()
-            if self._about[term].sides is not None
+        return (
+            self._present(state)
+            and self._sizes(state)
+            and all(
+                self._compares(domain, self._about[term], state)
+                for term, domain in state.items()
+                if self._about[term].sides is not None
+            )
         )
 
     def _present(self, state: Mapping[Term, Domain]) -> bool:
@@ -173,6 +177,21 @@ class Solver:
             if ERR not in domain.marks:
                 there |= about.needs
         return not (missing & there) and all(ERR in self._about[term].domain.marks for term in missing)
+
+    def _sizes(self, state: Mapping[Term, Domain]) -> bool:
+        """Whether ranges have as many elements, and texts as many characters, as is wanted of them."""
+        for term, domain in state.items():
+            about = self._about[term]
+            if about.fills is not None and domain.marks == {domains.FALSE} and about.fills in state:
+                size, fits = state[about.fills], domains.between(1, None)
+            elif about.sized is not None and about.sized in state and not state[about.sized].marks:
+                text = state[about.sized]
+                size, fits = domain, domains.between(domains.shortest(text), domains.longest(text))
+            else:
+                continue
+            if ERR not in size.marks and (size & fits).is_empty(whole=True):
+                return False
+        return True
 
     def _compares(self, ways: Domain, about: About, state: Mapping[Term, Domain]) -> bool:
         assert about.sides is not None

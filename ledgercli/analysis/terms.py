@@ -9,7 +9,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from ledgercli import cel
@@ -51,6 +51,12 @@ class Terms:
         """Return the number of a condition's negation."""
         return self._of(node, {}, negated=True)
 
+    def every(self, node: Macro, parts: Sequence[cel.Node], *, negated: bool) -> list[Term]:
+        """Return the numbers of `all(…)` over the range of a macro, one for each part of its condition."""
+        inner, around = self._inside(node, {}), self.term(node.range)
+        bodies = [self._of(part, inner, negated=negated) for part in parts]
+        return [self.made("all", around, len(node.variables), body) for body in bodies]
+
     def made(self, *parts: Hashable) -> Term:
         """Return the number of something that is no node, made of other numbers."""
         return self._known.setdefault(parts, len(self._known))
@@ -85,8 +91,11 @@ class Terms:
                 return self._of(node.operand, scope, negated=not negated)
             case cel.Logic():
                 sign = {"&&": "||", "||": "&&"}[node.operator] if negated else node.operator
-                parts = {self._of(part, scope, negated=negated) for part in self._flat(node, node.operator)}
+                parts = {self._of(part, scope, negated=negated) for part in self.flat(node, node.operator)}
                 return parts.pop() if len(parts) == 1 else self.made(sign, *sorted(parts))
+            case Binary(operator="==" | "!=") if (asked := _of_truth(node)) is not None:
+                part, positive = asked
+                return self._of(part, scope, negated=positive == negated)
             case Binary(operator="==" | "!="):
                 equal = (node.operator == "==") != negated
                 sides = sorted((self._of(node.left, scope, negated=False), self._of(node.right, scope, negated=False)))
@@ -115,12 +124,12 @@ class Terms:
         whole = self.made(sign, self._of(left, scope, negated=False), self._of(right, scope, negated=False))
         return self.made("!", whole) if outside else whole
 
-    def _flat(self, node: cel.Node, operator: str) -> list[cel.Node]:
-        """The operands of nested chains of one operator."""
+    def flat(self, node: cel.Node, operator: str) -> list[cel.Node]:
+        """Return the operands of nested chains of one operator."""
         while isinstance(node, Expand):
             node = node.body
         if isinstance(node, cel.Logic) and node.operator == operator:
-            return [part for operand in node.operands for part in self._flat(operand, operator)]
+            return [part for operand in node.operands for part in self.flat(operand, operator)]
         return [node]
 
     @staticmethod
@@ -178,6 +187,14 @@ class Terms:
             pairs = [(self._literal(key), self._literal(one)) for key, one in value.items()]
             return self.made("map", *sorted(pairs))
         return self.made("literal", type(value).__name__, repr(value))
+
+
+def _of_truth(node: Binary) -> tuple[cel.Node, bool] | None:
+    """Return what a comparison with true or false asks about, and whether it is true where that is."""
+    for part, other in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(other, cel.Literal) and isinstance(other.value, bool) and plain(part.type) == cel.BOOL:
+            return part, other.value == (node.operator == "==")
+    return None
 
 
 def _commutes(node: Binary) -> bool:

@@ -2,6 +2,8 @@
 
 Invariants:
 * A word is looked at only if it is written as names are: with underscores, or as a path below the state.
+* Such a word is told of only if it is nearly a name, or is spoken of as one ("call …", "the rule …"): words have
+  underscores for many reasons.
 * Whatever stands anywhere in the packs, the toolset or the scenario, outside of messages, is known.
 """
 
@@ -20,6 +22,8 @@ from ledgercli.policy import OnFail, Pack
 _WORD = re.compile(r"(?<![\w./@#-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/@-]|\.\w)")
 _PATH = re.compile(r"(?<![\w./@-])(?:state\.)?(facts|flags|constraints)\.([A-Za-z_]\w*)")
 _CALLED = re.compile(r"(?<![\w.])[Cc]all (?!the\b|a\b)([a-z][a-z0-9]{3,})(?= first| before| again|[.,;]|$)")
+_ASKED = re.compile(r"\b(?:[Cc]all|[Rr]un|[Ii]nvoke|tools?|rules?|facts?|flags?|constraints?)\s+[`'\"]?$")
+_THEN = re.compile(r"^[`'\"]?(?: with\b| first\b| before\b| again\b|,? then\b)")
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -34,9 +38,29 @@ def check(context: Context, packs: Sequence[Pack]) -> Iterator[Finding]:
                     continue
                 if what is not None and word in context.vocabulary.names(what):
                     continue
-                if what is None and "_" not in word and not cel.nearest(word, context.vocabulary.tools):
+                if what is None and not _is_meant(context, text, start, word):
                     continue
                 yield _finding(context, pack, place, text, start, word, what)
+
+
+def _is_meant(context: Context, text: str, start: int, word: str) -> bool:
+    """Whether a word is meant as a name."""
+    if "_" not in word:
+        return bool(cel.nearest(word, context.vocabulary.tools))
+    if not word.islower():
+        return bool(cel.nearest(word, _names(context)))
+    spoken_of = _ASKED.search(text[:start]) or _THEN.search(text[start + len(word) :])
+    return bool(spoken_of) or bool(cel.nearest(word, _names(context)))
+
+
+def _names(context: Context) -> set[str]:
+    """What a message may speak of."""
+    names = {*context.vocabulary.tools, *(rule.name for pack in context.packs for rule in pack.file.rules)}
+    for part in ("facts", "flags", "constraints"):
+        names.update(context.vocabulary.names(part))
+    for tool in context.tools.values():
+        names.update(tool.args)
+    return names
 
 
 def _texts(pack: Pack) -> Iterator[tuple[Place, str]]:
@@ -96,8 +120,7 @@ def _finding(  # noqa: PLR0913 - what, and where
         near = cel.nearest(word, context.vocabulary.names(what))
         message = f"the message names {what}.{word}, and nothing declares it"
     else:
-        names = {*context.vocabulary.tools, *(rule.name for one in context.packs for rule in one.file.rules)}
-        near = cel.nearest(word, {*names, *context.vocabulary.names("facts"), *context.vocabulary.names("flags")})
+        near = cel.nearest(word, _names(context))
         message = f"the message names {word}, and nothing here is called so"
     notes = (f"did you mean {' or '.join(near)}?",) if near else ()
     code = "message-names-unknown"
