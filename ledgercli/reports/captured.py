@@ -43,8 +43,10 @@ def _holds(added: Sequence[Added]) -> Iterator[str]:
         count = f"kept {kept:,} of {counted(known, 'fact')}"
         if written[0].renamed:
             yield f"{count}, under other names"
-        else:
+        elif kept:
             yield f"{count}; they hold personal data? --pseudonyms renames values"
+        else:
+            yield count
     for place in [place for one in fresh for place in one.untouched][:_SHOWN]:
         yield f"{place} is as it was: the verdict hangs on it"
     for one in fresh:
