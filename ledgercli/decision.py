@@ -1,4 +1,4 @@
-"""Who proposes: a script, or a recording of what a model once did.
+"""Who proposes: a script, a recording of what a model once did, or a model (`ledgercli.model`).
 
 Invariants:
 * An engine sees the state and proposes; it never runs a tool and never writes.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ledgercli import cel
 from ledgercli.documents import Document, Place
@@ -32,10 +32,17 @@ class Said:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """In place of a proposal: a limit of the engine's own is reached, and it asks for nothing more."""
+
+    name: str
+
+
 class Engine(Protocol):
     """Whoever proposes the next call."""
 
-    def propose(self, state: State, history: History, now: cel.Timestamp) -> Proposal | Said | None:
+    def propose(self, state: State, history: History, now: cel.Timestamp) -> Proposal | Said | Limit | None:
         """Return the next proposal; None if there is none.
 
         Raises:
@@ -45,6 +52,7 @@ class Engine(Protocol):
         """
 
 
+ENGINES: Final = frozenset({"script", "recording", "model"})  # that the loop asks; a program proposes by itself
 Argument = Callable[[Mapping[str, Any], Moment], cel.Answer]
 
 

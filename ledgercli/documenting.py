@@ -16,8 +16,8 @@ from typing import Any, Final
 from ledgercli import cel
 from ledgercli.cases import CaseModel
 from ledgercli.loading import Loader, refuse
-from ledgercli.policy import SHIPPED, Pack, RuleModel, shipped_folder
-from ledgercli.policytests import Cases, rule_names
+from ledgercli.policy import SHIPPED, Pack, RuleModel, rule_names, shipped_folder
+from ledgercli.policytests import Cases
 from ledgercli.rules import CompiledRule, Compiler
 from ledgercli.scenario import Scenario
 from ledgercli.sentences import ANY_CALL, Sentence, Statement, active, state

@@ -50,6 +50,8 @@ class Enforcer:
         shadow: every proposal is let through; what would have refused it stands in `shadowed`.
         compiler: what compiles them; a plain one if left out.
 
+    Its `shadow` is as it was given.
+
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Enforcer:
         self._vocabulary = vocabulary
         self._compiler = compiler or Compiler(vocabulary, packs)
         self._plans: dict[str, ToolPlan] = {}
-        self._shadow = shadow
+        self.shadow = shadow
         self._digests = {pack.name: pack.digest for pack in packs}
 
     def check(self) -> None:
@@ -146,7 +148,7 @@ class Enforcer:
 
     def _refused(self, step: int, rule: str, error: str, hint: str | None) -> Verdict:
         finding = Finding(rule=rule, effect="deny", error=error, hint=hint)
-        if self._shadow:
+        if self.shadow:
             return Verdict("allow", step=step, shadowed=(finding,), packs=self._digests)
         return Verdict("deny", step=step, failed=(finding,), reason=error, hint=hint, packs=self._digests)
 
@@ -211,7 +213,7 @@ class Enforcer:
         failed = tuple(finding for _, finding in ranked)
         shadowed = tuple(finding for judgement in judgements for finding in judgement.shadowed)
         overridden = tuple(finding for judgement in judgements for finding in judgement.overridden)
-        if self._shadow:
+        if self.shadow:
             return Verdict(
                 "allow",
                 applied,

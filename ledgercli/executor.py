@@ -38,12 +38,14 @@ from ledgercli.toolset import (
     CommandRun,
     ConfirmRun,
     HttpRun,
+    PlanRun,
     PythonRun,
     Tool,
     Toolset,
     UserRun,
 )
 
+_IMPORTING = threading.RLock()  # several runs may be under way
 _FAILED_TO_ANSWER = "there is nobody to ask: no reply is left and this is no terminal"
 
 
@@ -55,6 +57,9 @@ class Person(Protocol):
 
     def confirm(self, tool: str, args: Mapping[str, Any]) -> bool | None:
         """Return whether the person says yes to exactly this call; None if there is nobody."""
+
+    def listen(self) -> str | None:
+        """Return what the person says unasked, where nothing is left to do; '' or None for nothing."""
 
 
 @dataclass(slots=True)
@@ -75,6 +80,10 @@ class Replies:
         if self.replies:
             return is_yes(self.replies.pop(0))
         return self.terminal.confirm(tool, args) if self.terminal else None
+
+    def listen(self) -> str | None:
+        """Return what is said at the terminal; replies answer questions only."""
+        return self.terminal.listen() if self.terminal else None
 
 
 def is_yes(reply: str | bool) -> bool:  # noqa: FBT001 - a reply in YAML may be a bool
@@ -122,15 +131,20 @@ class Executor:
                 said = self._person.ask(name, args)
                 return failed(_FAILED_TO_ANSWER) if said is None else Result(success=True, data=said, error=None)
             case ConfirmRun():
-                asked = args.get("args") or {}
-                if not isinstance(asked, Mapping):
-                    return failed("the arguments of the call to confirm are no map")
-                yes = self._person.confirm(str(args.get("tool", "")), asked)
-                return failed(_FAILED_TO_ANSWER) if yes is None else Result(success=True, data=yes, error=None)
+                return self._confirmed(args)
+            case PlanRun():
+                return Result(success=True)  # the goals are part of the state (`updater`)
             case None if name == FINISH:
                 return Result(success=True)
             case None:
                 return failed(f"the toolset does not say how {name} runs")
+
+    def _confirmed(self, args: Mapping[str, Any]) -> Result:
+        asked = args.get("args") or {}
+        if not isinstance(asked, Mapping):
+            return failed("the arguments of the call to confirm are no map")
+        yes = self._person.confirm(str(args.get("tool", "")), asked)
+        return failed(_FAILED_TO_ANSWER) if yes is None else Result(success=True, data=yes, error=None)
 
     def _python(self, target: str, tool: Tool, args: Mapping[str, Any]) -> Result:
         with contextlib.redirect_stdout(sys.stderr):  # what a tool prints is talk, stdout is what was asked for
@@ -193,8 +207,11 @@ def load_function(target: str, folder: Path) -> Callable[..., Any]:
 def _module(file: Path) -> ModuleType:
     """Import a file under a name of its own, so that two toolsets may each have a `tools.py`."""
     name = f"ledgercli_tools_{file.resolve()}"
-    if name in sys.modules:
-        return sys.modules[name]
+    with _IMPORTING:
+        return sys.modules[name] if name in sys.modules else _imported(name, file)
+
+
+def _imported(name: str, file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.is_file():
         raise FileNotFoundError(f"no file {file}")

@@ -26,6 +26,8 @@ _OWN: Final[Mapping[str, str]] = {
     "unknown-fact": "Nothing sets this fact: no scenario knows it from the start (`facts:`), and no transition of a "
     "tool sets it (`on_success: {set: {facts.x: …}}`). A rule that reads it could never be told.",
     "unknown-flag": "Nothing sets this flag: no scenario, no transition and no `vocabulary:` of the pack.",
+    "unknown-expectation": "A scenario expects a status, an answer, paths of the final state (facts.x), rules, calls "
+    "and no_calls.",
     "unknown-goal": "The scenario has no goal of this name; they stand under `goals:`.",
     "unknown-python-function": "The Python file defines no function of this name at its top. The file was parsed, "
     "not imported.",
@@ -68,6 +70,7 @@ _OWN: Final[Mapping[str, str]] = {
     "missing-argument": "The tool needs an argument that is not given; one with a default need not be.",
     "no-file": "The file that is named here does not exist. Paths are relative to the file that names them.",
     "not-a-function": "`python:` names a function as `file.py:function` or `package.module:function`.",
+    "masked-value": "What `redact:` masks before it is written cannot be compared afterwards.",
     "not-a-limit": "The limits of a run are numbers from 0: max_steps, max_seconds, max_repeats and max_denials.",
     "not-a-time": "A time is written as RFC 3339 has it, with its zone: 2026-08-01T12:00:00Z.",
     "not-python": "The file that should hold the tool's function is no Python. It was parsed, not imported.",

@@ -244,13 +244,21 @@ class Guard:
 
     # ---- the two calls
 
-    def check(self, tool: str, args: Mapping[str, Any], *, call_id: str | None = None) -> Verdict:
+    def check(
+        self,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        call_id: str | None = None,
+        engine: Mapping[str, Any] | None = None,
+    ) -> Verdict:
         """Judge a call before it runs.
 
         Arguments:
             tool: the tool's name.
             args: its arguments, as they were proposed.
             call_id: the engine's own id of the call; only noted.
+            engine: what asking a model for it took; only noted.
 
         Returns:
             The verdict; the call may run if `verdict.runs`, and must be recorded then.
@@ -261,7 +269,7 @@ class Guard:
         """
         with self._lock:
             self._open_for_steps()
-            proposal, refusal = kept(tool, args, call_id, self._books.steps + 1)
+            proposal, refusal = kept(tool, args, call_id, self._books.steps + 1, engine)
             if self._redactor.active:  # an answer given elsewhere is bound to the masks
                 self._redactor.masked({"kind": "intent", "action": proposal.to_json()})
             verdict, line, then = self._books.check(proposal, self._clock(), timestamp(), refusal)
@@ -390,7 +398,7 @@ class Guard:
         Arguments:
             status: how the run ended.
             answer: the answer, if there is one.
-            more: `limit`, `error`, `counterfactual_from` where they apply.
+            more: `limit`, `error`, `counterfactual_from`, `engine` where they apply.
 
         Returns:
             The digest of the last line.

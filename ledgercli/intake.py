@@ -25,18 +25,21 @@ NOT_KEPT = "The arguments cannot be kept: "  # how a refusal begins that no rule
 _PARTS = ("task", "facts", "constraints", "flags", "goals")
 
 
-def kept(tool: str, args: Any, call_id: str | None, step: int) -> tuple[Proposal, Verdict | None]:
+def kept(
+    tool: str, args: Any, call_id: str | None, step: int, engine: Mapping[str, Any] | None = None
+) -> tuple[Proposal, Verdict | None]:
     """Return a proposal as lines hold it; arguments that no line can hold are refused, and are left out."""
+    engine = None if engine is None else own(engine, ("engine",))
     tool, call_id = _clean(tool), None if call_id is None else _clean(call_id)
     try:
         if isinstance(args, Mapping):
-            return Proposal(tool, own(args), call_id), None
+            return Proposal(tool, own(args), call_id, engine), None
         why = f"they are no map but {type(args).__name__}"
     except LedgerLimitError as error:
         why = error.message[:LONGEST]
     reason = f"{NOT_KEPT}{why}."
     finding = Finding(BAD_ARGUMENTS, "deny", reason)
-    return Proposal(tool, {}, call_id), Verdict("deny", 0, {}, step=step, failed=(finding,), reason=reason)
+    return Proposal(tool, {}, call_id, engine), Verdict("deny", 0, {}, step=step, failed=(finding,), reason=reason)
 
 
 def _clean(text: str) -> str:

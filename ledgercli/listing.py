@@ -96,7 +96,7 @@ class Step:
             line["action"],
             verdict["effect"] if verdict else None,
             _outcome(line),
-            _rules(verdict),
+            rules_of(verdict),
             result,
             _error(verdict, result, line.get("outcome")),
         )
@@ -174,7 +174,7 @@ class Search:
         except (KeyError, TypeError, AttributeError, ValueError, cel.EvalError) as error:
             raise LedgerFormatError(f"{file}:{number}: it is not what such a line says") from error
         self._seen["tool"] |= reading.tools
-        self._seen["rule"].update(_spelled(reading.rules))
+        self._seen["rule"].update(spelled(reading.rules))
         return found
 
 
@@ -213,7 +213,7 @@ class _Reading:
     def _step(self, line: Mapping[str, Any]) -> None:
         where = self._where
         self.tools.add(line["action"]["tool"])
-        self.rules |= dict.fromkeys(_rules(line["verdict"]))
+        self.rules |= dict.fromkeys(rules_of(line["verdict"]))
         if where.step and not where.may_hold(_step_values(line, times=where.times)):
             return
         self._matched |= not where.both
@@ -254,7 +254,7 @@ class _Reading:
             "flags": tree["flags"],
             "id": opening["run"],
             "packs": list(self._packs),
-            "rules": list(dict.fromkeys(_spelled(self.rules))),
+            "rules": list(dict.fromkeys(spelled(self.rules))),
             "status": status_of(story),
             "steps": story.steps,
             "task": tree["task"],
@@ -272,7 +272,7 @@ def _step_values(line: Mapping[str, Any], *, times: bool) -> Values:
     values: Values = {
         "args": action["args"],
         "outcome": _outcome(line),
-        "rules": list(_spelled(_rules(verdict))),
+        "rules": list(spelled(rules_of(verdict))),
         "step": line["step"],
         "tool": action["tool"],
     }
@@ -298,14 +298,14 @@ def _error(verdict: Any, result: Any, outcome: str | None) -> Any:
     return result.get("error") if result else None
 
 
-def _rules(verdict: Any) -> list[str]:
+def rules_of(verdict: Any) -> list[str]:
     """The rules that failed or warned, overridden and shadowed ones included."""
     if not verdict:
         return []
     return list(dict.fromkeys(found["rule"] for part in _FOUND for found in verdict.get(part, ())))
 
 
-def _spelled(rules: Iterable[str]) -> Iterator[str]:
+def spelled(rules: Iterable[str]) -> Iterator[str]:
     """Yield each rule as `pack/rule` and by its bare name, so that either is in the list."""
     for rule in rules:
         yield rule

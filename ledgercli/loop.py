@@ -23,7 +23,7 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar
 from msgspec.structs import replace
 
 from ledgercli import cel
-from ledgercli.decision import Engine, Recorded, Said
+from ledgercli.decision import Engine, Limit, Recorded, Said
 from ledgercli.errors import EngineError, ExitCode, LedgerCliError, ProposalError
 from ledgercli.guard import Guard
 from ledgercli.records import Proposal, Result, Status, Verdict
@@ -32,6 +32,9 @@ from ledgercli.responder import Responder
 P = ParamSpec("P")
 T = TypeVar("T")
 MAX_STEPS, MAX_DENIALS = 100, 5  # where nothing is said
+
+#: The endings that a model writes an answer to: not those that leave something open, nor one that has cost enough.
+WRITTEN = frozenset({"completed", "failed", "halted"})
 
 #: How a run may end, and what its exit code then is.
 EXIT_OF: Mapping[str, ExitCode] = {
@@ -84,7 +87,9 @@ class Ended:
 class CtrlC:
     """Holds Ctrl-C back while a line is written and noted, so that the books never say less or more than the file.
 
-    A second one is not held back. Outside the main thread, or where somebody else handles it, this does nothing.
+    A second one is not held back. One that comes where Python drops every exception (in a `__del__`, in a callback of a
+    weak reference), or that a tool has caught, is heeded once the next line is written. Outside the main thread, or
+    where somebody else handles it, this does nothing.
     """
 
     def __init__(self) -> None:
@@ -104,9 +109,13 @@ class CtrlC:
             raise KeyboardInterrupt
 
     def _on(self, _number: int, _frame: FrameType | None) -> None:
-        self._came = self._held and not self._came
-        if not self._came:
+        again, self._came = self._came, True
+        if again or not self._held:
             raise KeyboardInterrupt
+
+    def come(self) -> None:
+        """Say that it has come, from another thread; the run ends once it would have been heeded."""
+        self._came = True
 
     def hold(self) -> None:
         """Let it wait from now on."""
@@ -124,6 +133,10 @@ class CtrlC:
             self._came = False
             raise KeyboardInterrupt
 
+    def heard(self) -> None:
+        """Forget one that was heeded where it came."""
+        self._came = False
+
 
 @dataclass(slots=True)
 class Loop:
@@ -138,6 +151,8 @@ class Loop:
         clock: tells the time for the engine and the answer.
         ctrl_c: holds Ctrl-C back while the guard writes.
         first_denial: the first step that was denied, in a run that goes on.
+        unrecorded: tells what asking the engine took that led to no step, for the end of the ledger.
+        listener: asks the user for a word where the engine has no next step; '' or None ends the run.
 
     """
 
@@ -149,6 +164,8 @@ class Loop:
     approver: Approver = lambda _proposal, _verdict: None
     ctrl_c: CtrlC = field(default_factory=CtrlC)
     first_denial: int | None = None
+    unrecorded: Callable[[], Mapping[str, Any] | None] = lambda: None
+    listener: Callable[[], str | None] = lambda: None
     _started: float = 0.0
 
     def run(self) -> Ended:
@@ -159,7 +176,7 @@ class Loop:
         except BaseException as error:
             self.ctrl_c.hold()
             with contextlib.suppress(LedgerCliError):  # the ledger may be what failed
-                self.guard.close("error", error=f"{type(error).__name__}: {error}")
+                self.guard.close("error", error=f"{type(error).__name__}: {error}", engine=self.unrecorded())
             raise
         self.ctrl_c.hold()
         self.guard.close(
@@ -168,6 +185,7 @@ class Loop:
             limit=ended.limit,
             error=ended.error,
             counterfactual_from=ended.counterfactual_from,
+            engine=self.unrecorded(),
         )
         return ended
 
@@ -177,6 +195,7 @@ class Loop:
             self.ctrl_c.heed()
             return self._answered(self._steps())
         except KeyboardInterrupt:
+            self.ctrl_c.heard()
             return self._answered(Ended("interrupted"))
         except ProposalError as error:
             return self._answered(Ended("failed", error=error.message))
@@ -191,10 +210,15 @@ class Loop:
             guard = self.guard
             proposal = self.engine.propose(guard.state, guard.history, self.clock())
             if proposal is None:
-                return self._nothing_left()
+                said = None if self._recording else self.listener()
+                if not said:
+                    return self._nothing_left()
+                proposal = Said(said)
             if isinstance(proposal, Said):
                 self._written(guard.said, proposal.text)
                 continue
+            if isinstance(proposal, Limit):
+                return Ended("limit", limit=proposal.name, error=guard.state.tree["error"])
             if self._repeated(proposal):
                 return Ended("limit", limit="max_repeats")
             waiting = self._step(proposal)
@@ -209,7 +233,7 @@ class Loop:
                 return Ended("awaiting_approval")
             yes, by = answer
             self._written(self.guard.approve, verdict.step, yes=yes, by=by)
-            verdict = self._check(proposal)
+            verdict = self._check(replace(proposal, engine=None))  # nobody was asked for it again
         if not verdict.runs:
             self.first_denial = self.first_denial or verdict.step
             return None
@@ -218,7 +242,9 @@ class Loop:
         return None
 
     def _check(self, proposal: Proposal) -> Verdict:
-        return self._written(self.guard.check, proposal.tool, proposal.args, call_id=proposal.call_id)
+        return self._written(
+            self.guard.check, proposal.tool, proposal.args, call_id=proposal.call_id, engine=proposal.engine
+        )
 
     def _written(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the guard; Ctrl-C waits until all is written."""
@@ -271,7 +297,12 @@ class Loop:
         return Ended("failed", error=self.guard.state.tree["error"] or "no next step")
 
     def _answered(self, ended: Ended) -> Ended:
-        answer = self.responder.answer(self.guard.state, self.guard.history, self.clock())
+        if self.responder.by_model and ended.status not in WRITTEN:
+            return ended
+        try:
+            answer = self.responder.answer(self.guard.state, self.guard.history, self.clock())
+        except EngineError as error:
+            return Ended("error", error=error.message)
         return Ended(ended.status, answer, ended.limit, ended.error, ended.counterfactual_from)
 
 

@@ -27,6 +27,7 @@ from ledgercli.ledger.glance import entry_at, glance
 from ledgercli.ledger.reading import RawLine, scan
 from ledgercli.shelf import Shelf
 from ledgercli.state import State
+from ledgercli.story import is_there
 
 #: What becomes of a line that says what its kind cannot, or does not fit those before it.
 UNFIT = (paths.PathError, KeyError, TypeError, AttributeError, ValueError, AssertionError, cel.EvalError)
@@ -206,20 +207,13 @@ def reached(path: Path | str, shelf: Shelf, step: int | None = None, keeps: Aske
     follower, behind = _opened(path, shelf, step, keeps)
     for entry in ledger.read(path, behind=behind):
         follower.see(entry)
-        if step is not None and _is_there(entry, step, follower.opening):
+        if step is not None and is_there(entry.record, step, follower.opening):
             return follower
     if follower.books is None:
         raise LedgerFormatError(f"{path} is no ledger: there is not one whole line")
     if step is not None:
         raise no_such_step(str(path), follower.books.steps)
     return follower
-
-
-def _is_there(entry: Entry, step: int, opening: Mapping[str, Any]) -> bool:
-    """Whether the state behind a line is that of a step; of step 0: once it is told what the run goes on from."""
-    if step:
-        return entry.kind == "step" and entry.record["step"] == step
-    return entry.kind == ("checkpoint" if "from" in opening else "open")
 
 
 def _opened(path: Path | str, shelf: Shelf, step: int | None, keeps: Asked | None) -> tuple[Follower, Entry | None]:

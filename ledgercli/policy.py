@@ -8,9 +8,10 @@ Invariants:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -21,6 +22,7 @@ from ledgercli.names import type_named
 Effect = Literal["allow", "warn", "require_approval", "deny"]
 EFFECTS: tuple[Effect, ...] = ("allow", "warn", "require_approval", "deny")  # from mildest to strictest
 SHIPPED = "ledgercli:"
+BUILT_IN: Final = ("unknown_tool", "bad_arguments")  # rules that judge before all others
 
 
 class OnFail(Model):
@@ -133,3 +135,16 @@ def shipped_folder() -> Path:
 def shipped_names() -> list[str]:
     """Return the names of the packs that come with the package."""
     return sorted(path.stem for path in shipped_folder().glob("*.yaml") if not path.stem.endswith(".tools"))
+
+
+def rule_names(packs: Sequence[Pack]) -> dict[str, list[str]]:
+    """Return all that rules can be called in a file, each with the rules that it may mean, as verdicts name them."""
+    names = {name: [name] for name in BUILT_IN}
+    for pack in packs:
+        own = [rule.name for rule in pack.file.rules] + (["default_deny"] if pack.file.default == "deny" else [])
+        for name in dict.fromkeys(own):
+            full = f"{pack.name}/{name}"
+            names.setdefault(full, [full])
+            if full not in names.setdefault(name, []):
+                names[name].append(full)
+    return names

@@ -10,21 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ledgercli import cel
 from ledgercli.cases import CaseModel, CasesFile, ExpectModel
 from ledgercli.decision import check_call, template
 from ledgercli.documents import Document, Place
 from ledgercli.names import value_type
-from ledgercli.policy import EFFECTS, Pack
+from ledgercli.policy import EFFECTS, Pack, rule_names
 from ledgercli.rulebook import Rulebook
 from ledgercli.runnable import check_time
 from ledgercli.toolset import USER, Toolset
 from ledgercli.vocabulary import Vocabulary
 from ledgercli.wide import MAPS
-
-BUILT_IN: Final = ("unknown_tool", "bad_arguments")  # rules that judge before all others
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,19 +206,6 @@ class _Check:
             text = getattr(case.expected, key)
             if text is not None:
                 template(vocabulary, document, where if short else (*self.place, "expect", key), text, env)
-
-
-def rule_names(packs: Sequence[Pack]) -> dict[str, list[str]]:
-    """Return all that rules can be called in a case, each with the rules that it may mean, as verdicts name them."""
-    names = {name: [name] for name in BUILT_IN}
-    for pack in packs:
-        own = [rule.name for rule in pack.file.rules] + (["default_deny"] if pack.file.default == "deny" else [])
-        for name in dict.fromkeys(own):
-            full = f"{pack.name}/{name}"
-            names.setdefault(full, [full])
-            if full not in names.setdefault(name, []):
-                names[name].append(full)
-    return names
 
 
 def _row_texts(tree: Any, place: Place = ()) -> Iterator[Place]:

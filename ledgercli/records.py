@@ -44,12 +44,14 @@ class Proposal(msgspec.Struct, frozen=True):
         tool: its name, known or not.
         args: as they were proposed.
         call_id: the engine's own name of the call; ids repeat in real logs, so nothing is correlated by it.
+        engine: what asking a model for it took, as its first line says beside the action; None where none was asked.
 
     """
 
     tool: str
     args: Mapping[str, Any]
     call_id: str | None = None
+    engine: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a line."""
@@ -300,7 +302,7 @@ def open_line(  # noqa: PLR0913 - the keys of the line
 
 def intent_line(*, step: int, at: str, now: str, action: Proposal, verdict: Verdict) -> Line:
     """A write that is about to run."""
-    return {
+    line: Line = {
         "kind": "intent",
         "step": step,
         "at": at,
@@ -308,6 +310,7 @@ def intent_line(*, step: int, at: str, now: str, action: Proposal, verdict: Verd
         "action": action.to_json(),
         "verdict": verdict.to_json(),
     }
+    return _with_engine(line, action.engine)
 
 
 def step_line(  # noqa: PLR0913 - the keys of the line
@@ -323,10 +326,12 @@ def step_line(  # noqa: PLR0913 - the keys of the line
     unsets: Iterable[str] = (),
     problems: Iterable[str] = (),
     judged: int | None = None,
+    engine: Mapping[str, Any] | None = None,
 ) -> Line:
     """The whole story of a step; `verdict` is None for what is never judged (a user's message in a recording).
 
-    `judged` is the seq of the line behind which the call was judged, where others came in between (parallel calls).
+    `judged` is the seq of the line behind which the call was judged, where others came in between (parallel calls);
+    `engine` what asking for the call took, where no intent has said it.
     """
     line: Line = {
         "kind": "step",
@@ -343,7 +348,11 @@ def step_line(  # noqa: PLR0913 - the keys of the line
         line["problems"] = noted
     if judged is not None:
         line["judged"] = judged
-    return line
+    return _with_engine(line, engine)
+
+
+def _with_engine(line: Line, engine: Mapping[str, Any] | None) -> Line:
+    return line if engine is None else {**line, "engine": engine}
 
 
 def _with_diff(line: Line, sets: Mapping[str, Any] | None, unsets: Iterable[str]) -> Line:
@@ -382,9 +391,15 @@ def rollback_line(  # noqa: PLR0913 - the keys of the line
     return _with_diff(line, sets, unsets)
 
 
-def resume_line(*, at: str, files: Iterable[Mapping[str, str]] = (), sets: Mapping[str, Any] | None = None) -> Line:
-    """The run goes on; `files` are those that have changed since, `sets` what the caller changed in the state."""
-    return _with_diff({"kind": "resume", "at": at, "files": list(files)}, sets, ())
+def resume_line(
+    *,
+    at: str,
+    files: Iterable[Mapping[str, str]] = (),
+    sets: Mapping[str, Any] | None = None,
+    engine: Mapping[str, Any] | None = None,
+) -> Line:
+    """The run goes on; `files` and `engine` are those that have changed since, `sets` what the caller changed."""
+    return _with_engine(_with_diff({"kind": "resume", "at": at, "files": list(files)}, sets, ()), engine)
 
 
 def checkpoint_line(
@@ -414,8 +429,12 @@ def close_line(  # noqa: PLR0913 - the keys of the line
     limit: str | None = None,
     error: Any = None,
     counterfactual_from: int | None = None,
+    engine: Mapping[str, Any] | None = None,
 ) -> Line:
-    """The line that ends a ledger; the ledger adds `lines`, the number of lines with this one."""
+    """The line that ends a ledger; the ledger adds `lines`, the number of lines with this one.
+
+    `engine` is what asking a model took that led to no step.
+    """
     line: Line = {"kind": "close", "at": at, "status": status, "answer": answer, "steps": steps}
     if limit is not None:
         line["limit"] = limit
@@ -423,4 +442,4 @@ def close_line(  # noqa: PLR0913 - the keys of the line
         line["error"] = error
     if counterfactual_from is not None:
         line["counterfactual_from"] = counterfactual_from
-    return line
+    return _with_engine(line, engine)

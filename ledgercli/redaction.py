@@ -91,6 +91,8 @@ class Redactor:
             return [self._path(path) for path in value]
         if key == "result" and value is not None:
             return {name: self.hidden(item) for name, item in value.items()}
+        if key == "engine" and "faults" in value:  # a reply that could not be used may quote one
+            return {**value, "faults": [{**one, "said": self._inside(one["said"])} for one in value["faults"]]}
         return self.hidden(value) if key in ("answer", "error", "problems") else value
 
     def _verdict(self, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,25 +25,13 @@ from ledgercli.past import Follower, reached
 from ledgercli.records import file_entry
 from ledgercli.redaction import holds_mask, is_mask
 from ledgercli.rulebook import Rulebook
-from ledgercli.shelf import Record, Shelf, _book, _files, merged
+from ledgercli.shelf import Shelf, merged
 from ledgercli.state import Origin, State, current_goal
 from ledgercli.toolset import ConfirmRun, UserRun
 
 _GIVEN = ("facts", "constraints", "flags")  # the parts of a state in which a mask would be judged by
-ELSEWHERE = "no-file"  # the problem that what a toolset or scenario names is not here
 _MOST = 3  # paths that a message names
 File = Mapping[str, str]
-
-
-class Carried(Shelf):
-    """What ledgers carry, wherever the code is that their tools run: only who runs it needs that to be here."""
-
-    @staticmethod
-    def _of_then(opening: Record, later: Sequence[Record]) -> Rulebook:
-        loader, scenario, toolset, packs = _files(opening, later)
-        book = _book(opening, scenario, toolset, packs, shadow=opening.get("mode") == "shadow")
-        refuse([one for one in (*loader.problems, *book.problems()) if one.code != ELSEWHERE])
-        return book
 
 
 @dataclass(slots=True)
@@ -62,6 +50,7 @@ class Reopened:
         sets: what else changes in the state: path → value.
         replaced: names of packs whose place another takes.
         added: names of packs that are added.
+        engine: who proposes from here on, if that is another than before.
 
     """
 
@@ -76,6 +65,7 @@ class Reopened:
     sets: dict[str, Any] = field(default_factory=dict)
     replaced: Sequence[str] = ()
     added: Sequence[str] = ()
+    engine: Mapping[str, Any] | None = None
 
     @property
     def end(self) -> int:
@@ -116,7 +106,7 @@ class Reopened:
         self.files = [file for file in files if _is_other(file, known.get(_name(file)))]
         if self.files:
             old = self.rules
-            self.rules = Carried().recorded(self.opening, [*self.later, *self.files])
+            self.rules = Shelf().recorded(self.opening, [*self.later, *self.files])
             self.sets = {**self.sets, **adapted(self.books.state.tree, old, self.rules)}
 
     def put(self, values: Mapping[str, Any]) -> None:
@@ -143,7 +133,7 @@ class Reopened:
 
     def turn(self, at: str) -> Turn:
         """The line that says that the run goes on, and what then changes."""
-        return self.books.resumed(self.sets, at, self.rules, self.files)
+        return self.books.resumed(self.sets, at, self.rules, self.files, self.engine)
 
     def ledger(self, sync: Sync = "step") -> Ledger:
         """Open the ledger for appending; a torn end is moved away.
@@ -174,7 +164,7 @@ def reopen(path: Path | str, *, widely: bool = False) -> Reopened:
     """
     hold = Hold(path)
     try:
-        follower = reached(path, Carried(), keeps=lambda opening: _keeps(opening, widely=widely))
+        follower = reached(path, Shelf(), keeps=lambda opening: _keeps(opening, widely=widely))
         return _reopened(Path(path), hold, follower)
     except BaseException:
         hold.release()

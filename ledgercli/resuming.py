@@ -19,7 +19,8 @@ import orjson
 from ledgercli import paths
 from ledgercli.addresses import step_address
 from ledgercli.books import Pending
-from ledgercli.decision import Engine, Recorded
+from ledgercli.decision import ENGINES, Engine, Recorded
+from ledgercli.engines import described, engines
 from ledgercli.errors import ExitCode, LedgerCliError
 from ledgercli.guard import Guard
 from ledgercli.history import EVERYTHING
@@ -27,12 +28,11 @@ from ledgercli.intake import own
 from ledgercli.ledger import read as lines_of
 from ledgercli.loading import load_scenario, refuse
 from ledgercli.loop import Approver
+from ledgercli.model.engine import ModelEngine
 from ledgercli.past import Follower, reached
 from ledgercli.recordings import Recording, read
 from ledgercli.records import Proposal, Verdict
 from ledgercli.reopening import (
-    ELSEWHERE,
-    Carried,
     Reopened,
     adapted,
     inherited,
@@ -45,6 +45,7 @@ from ledgercli.results import failed
 from ledgercli.rulebook import Rulebook
 from ledgercli.runs import ENDING, Job, Options, Places, clock_of, safe, settings
 from ledgercli.scenario import Scenario
+from ledgercli.shelf import Shelf
 from ledgercli.state import FROM_TASK, State
 from ledgercli.toolset import CommandRun, PythonRun, Toolset
 
@@ -126,7 +127,7 @@ def _resumed(  # noqa: PLR0913 - the parts of a resumption
     refuse_missing(rules.toolset, again.path)
     loaded = rules.scenario
     assert loaded is not None, "whoever proposes stands in a scenario"
-    engine = _engine(again, loaded)
+    engine = _engine(again, loaded, options, named=scenario is not None)
     settled = [
         _settled(again, step, pending, engine, told, asker) for step, pending in sorted(again.books.pending.items())
     ]
@@ -159,7 +160,7 @@ def _refuse_program(opening: Mapping[str, Any], path: Path | str) -> None:
         raise LedgerCliError(
             f"the calls of {path} come from a program, and only that can make more", fix=f"Guard.resume({str(path)!r})"
         )
-    if kind not in ("script", "recording"):
+    if kind not in ENGINES:
         raise LedgerCliError(f"the calls of {path} come from an engine that is not known here: {kind}")
 
 
@@ -194,29 +195,39 @@ def refuse_missing(toolset: Toolset, path: Path | str) -> None:
 # ---- who proposes
 
 
-def _engine(again: Reopened, scenario: Scenario) -> Engine:
+def _engine(again: Reopened, scenario: Scenario, options: Options, *, named: bool) -> Engine:
     recorded, wanted = again.books.recorded, scenario.file.decide.recording is not None
     if recorded != wanted:
         raise LedgerCliError(f"{again.path} began with a {'recording' if recorded else 'script'}, and goes on with one")
     if not recorded:
-        return script_of(again.rules)
+        return _proposing(again, scenario, options, named=named)
     transcript = _transcript(again, scenario)
     asking = {name for name, tool in again.rules.toolset.tools.items() if tool.asks_person}
     unsettled = len(again.books.pending)  # the calls that were under way are taken first
     return Recorded(replace(transcript, events=transcript.events[again.books.steps - unsettled :]), asking)
 
 
-def script_of(rules: Rulebook) -> Engine:
-    """Return the script of a scenario.
+def _proposing(again: Reopened, scenario: Scenario, options: Options, *, named: bool) -> Engine:
+    """Return the script or the model that goes on: the ledger's, unless a scenario is named or options say another."""
+    said = _in_force(again.path, again.last.line)
+    engine = engines(scenario, again.rules, options.model, None if named else said, again=True)()
+    if described(engine) != said:
+        again.engine = described(engine)
+    if isinstance(engine, ModelEngine):
+        for entry in lines_of(again.path):
+            engine.take(entry.record)
+    return engine
 
-    Raises:
-        InvalidDocumentError: it does not compile.
 
-    """
-    script = rules.script
-    refuse(one for one in rules.problems() if one.code != ELSEWHERE)
-    assert script is not None, "a scenario has a script or a recording"
-    return script
+def _in_force(path: Path | str, line: int) -> Mapping[str, Any]:
+    """Who proposes in a ledger, at one of its lines."""
+    said: Mapping[str, Any] = {}
+    for entry in lines_of(path):
+        if entry.line > line:
+            break
+        if entry.kind in ("open", "resume"):
+            said = entry.record.get("engine", said)
+    return said
 
 
 def _transcript(again: Reopened, scenario: Scenario) -> Recording:
@@ -329,7 +340,7 @@ def go_on_from(address: str, names: Sequence[str], options: Options) -> Job:
     path, step = step_address(address)
     if step is None:
         raise LedgerCliError(f"--from {address}: which step?", fix=f"--from {address}@3 is the state after step 3")
-    follower = reached(path, Carried(), step, keeps=lambda _opening: EVERYTHING)
+    follower = reached(path, Shelf(), step, keeps=lambda _opening: EVERYTHING)
     books = follower.books
     assert books is not None, "a ledger that was read has books"
     if books.state.status != "running":
@@ -350,7 +361,9 @@ def go_on_from(address: str, names: Sequence[str], options: Options) -> Job:
         state = _put(state, text, value)
     refuse_masks(path, state.tree)
     origin = {"ledger": path, "run": follower.opening["run"], "step": step, "digest": _digest(path, follower, step)}
-    engine = script_of(rules)
+    assert follower.last is not None, "a ledger that was read has lines"
+    said = None if names else _in_force(path, follower.last.line)
+    engine = engines(scenario, rules, options.model, said, again=True)()
     place = Places(options.out, several=False).one(scenario.name)
     clock = clock_of(options.now or scenario.file.now)
     return Job(
@@ -373,7 +386,7 @@ def _rules_from(
     _refuse_program(follower.opening, path)
     files, replaced, added = packs_of(follower.books.rules, options.packs)
     opening = {**follower.opening, "mode": "shadow" if options.shadow else "enforce"}
-    return Carried().recorded(opening, [*follower.later, *files]), replaced, added
+    return Shelf().recorded(opening, [*follower.later, *files]), replaced, added
 
 
 def _put(state: State, text: str, value: Any) -> State:

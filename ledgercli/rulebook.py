@@ -16,6 +16,7 @@ from ledgercli import paths
 from ledgercli.decision import Script
 from ledgercli.documents import Problem
 from ledgercli.enforcer import Enforcer
+from ledgercli.expectations import check_expect
 from ledgercli.history import History, Keeps, keeps_for
 from ledgercli.loading import load_packs, load_toolset, refuse
 from ledgercli.policy import Pack
@@ -85,6 +86,7 @@ class Rulebook:
         check_toolset(self.vocabulary, self.toolset)
         if self.scenario is not None:
             check_scenario(self.vocabulary, self.scenario)
+            check_expect(self.vocabulary, self.scenario)
         return sorted(self.vocabulary.problems)
 
     @cached_property

@@ -7,16 +7,14 @@ Invariants:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from ledgercli import cel, paths
+from ledgercli import cel
 from ledgercli.documents import Document, Place
 from ledgercli.scenario import GoalModel, Scenario
-from ledgercli.state import STATUSES
 from ledgercli.toolschemas import check_schemas
-from ledgercli.toolset import FINISH, CannedRun, PythonRun, Toolset
+from ledgercli.toolset import FINISH, PLAN_ARGS, CannedRun, PythonRun, Toolset
 from ledgercli.vocabulary import Vocabulary
 
 LIMITS = ("max_steps", "max_seconds", "max_repeats", "max_denials")
@@ -33,6 +31,9 @@ def check_toolset(vocabulary: Vocabulary, toolset: Toolset) -> None:
         place: Place = ("tools", name, "run")
         if isinstance(tool.run, PythonRun):
             _check_python(vocabulary, toolset, (*place, "python"), tool.run.python)
+        for arg in tool.args if tool.plans else ():
+            if arg not in PLAN_ARGS:
+                vocabulary.unknown(document, ("tools", name, "args", arg), "argument", arg, PLAN_ARGS, key=True)
         for index, answer in enumerate(tool.run.canned if isinstance(tool.run, CannedRun) else ()):
             for arg in answer.args:
                 if arg not in tool.args:
@@ -98,17 +99,21 @@ def _check_redaction(vocabulary: Vocabulary, toolset: Toolset, place: Place, rul
 
 
 def check_scenario(vocabulary: Vocabulary, scenario: Scenario) -> None:
-    """Report limits, times, goals and expectations that mean nothing."""
+    """Report limits, times and goals that mean nothing."""
     document, file = scenario.document, scenario.file
     _check_limits(vocabulary, scenario)
     check_time(vocabulary, document, file.now)
     _check_goals(vocabulary, scenario, file.goals, ("goals",), set())
-    recording = file.decide.recording
-    if recording is not None and not (scenario.folder / recording.file).is_file():
-        message = f"no file {scenario.folder / recording.file}"
-        vocabulary.problem(document, ("decide", "recording", "file"), "no-file", message)
-    for path, value in (file.expect or {}).items():
-        _check_expectation(vocabulary, scenario, path, value)
+    recording, model = file.decide.recording, file.decide.model
+    if recording is not None:
+        _check_file(vocabulary, scenario, ("decide", "recording", "file"), recording.file)
+    if model is not None and model.template is not None:
+        _check_file(vocabulary, scenario, ("decide", "model", "template"), model.template)
+
+
+def _check_file(vocabulary: Vocabulary, scenario: Scenario, place: Place, name: str) -> None:
+    if not (scenario.folder / name).is_file():
+        vocabulary.problem(scenario.document, place, "no-file", f"no file {scenario.folder / name}")
 
 
 def check_time(vocabulary: Vocabulary, document: Document, now: str | None) -> None:
@@ -138,32 +143,3 @@ def _check_goals(
             vocabulary.problem(scenario.document, (*where, "name"), "duplicate-goal", message)
         seen.add(goal.name)
         _check_goals(vocabulary, scenario, goal.goals, (*where, "goals"), seen)
-
-
-def _check_expectation(vocabulary: Vocabulary, scenario: Scenario, path: str, value: Any) -> None:
-    """An expectation names a part of the final state, the status or the answer."""
-    document, place = scenario.document, ("expect", path)
-    if path == "status":
-        if value not in STATUSES:
-            vocabulary.unknown(document, place, "status", str(value), STATUSES)
-        return
-    if path in ("answer", "final_answer", "error", "goal"):
-        return
-    target = vocabulary.target(document, place, path, key=True)
-    if target is None:
-        return
-    if any(part is None for part in target.pattern):
-        note = 'write the key as a text: facts.orders["W1"]'
-        vocabulary.problem(
-            document, place, "not-a-path", f"{path} is no path of the final state", notes=(note,), key=True
-        )
-        return
-    vocabulary.declared_path(document, place, target, key=True)
-
-
-def mismatches(tree: Mapping[str, Any], expect: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield what is expected of a final state and is not so: path, wanted, got."""
-    for path, wanted in expect.items():
-        got = paths.get(tree, paths.parse(path), None)
-        if not paths.same(got, wanted):
-            yield path, wanted, got

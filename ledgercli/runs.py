@@ -12,29 +12,39 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
 from ledgercli import cel, paths
-from ledgercli.decision import Engine, Recorded, Script
+from ledgercli.decision import Engine, Recorded
+from ledgercli.engines import described, engines
 from ledgercli.errors import ExitCode, LedgerCliError, OutputExistsError
 from ledgercli.executor import Executor, Person, Replies
+from ledgercli.expectations import Happened, Unmet, mismatches, tells_steps
 from ledgercli.guard import Guard
 from ledgercli.history import History
 from ledgercli.intake import present
+from ledgercli.ledger import read as read_ledger
 from ledgercli.ledger.writing import exists
 from ledgercli.loading import load_scenario, refuse
 from ledgercli.loop import Approver, CtrlC, Ended, Loop, Runner
+from ledgercli.model import calling
+from ledgercli.model.answering import AnswerWriter
+from ledgercli.model.engine import ModelEngine
+from ledgercli.model.keeping import Prompts
+from ledgercli.model.settings import chosen
 from ledgercli.recordings import read
 from ledgercli.records import Line
 from ledgercli.reopening import Reopened, first_denial, replies_used
 from ledgercli.responder import Responder
 from ledgercli.rulebook import Rulebook
-from ledgercli.runnable import LIMITS, mismatches
-from ledgercli.scenario import Scenario
+from ledgercli.runnable import LIMITS
+from ledgercli.scenario import Expect, Scenario
 from ledgercli.state import State
+from ledgercli.toolset import Toolset
 
 FOLDER = "ledgers"
 ENDING = ".ledger.jsonl"
@@ -56,6 +66,10 @@ class Options:
         sync: when lines are forced to disk.
         reference: keep digests of files in the ledger, not their text.
         checkpoint: after how many steps the whole state is written again.
+        trials: how often each scenario is run; None: once, and it is no trial.
+        allow_writes: whether tools that have an effect outside may run in trials.
+        model: settings of a model that take the place of the scenario's, by name.
+        keep_prompts: whether whole prompts are kept beside the ledger.
 
     """
 
@@ -70,6 +84,10 @@ class Options:
     sync: Literal["step", "close", "none"] = "step"
     reference: bool = False
     checkpoint: int | None = None
+    trials: int | None = None
+    allow_writes: bool = False
+    model: Mapping[str, Any] = field(default_factory=dict)
+    keep_prompts: bool = False
 
 
 @dataclass(slots=True)
@@ -88,6 +106,7 @@ class Job:
         settle: settles what was open in it, once its ledger says that it goes on.
         origin: the ledger and step that the state comes from, and the steps that led to it there.
         expects: whether the scenario's `expect` is meant for this run.
+        writer: writes the answer, where a model does; by default as the scenario says.
 
     """
 
@@ -104,22 +123,34 @@ class Job:
     settle: Callable[[Guard], None] = lambda _guard: None
     origin: tuple[Mapping[str, Any], History] | None = None
     expects: bool = True
+    writer: AnswerWriter | None = None
     guard: Guard | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if self.options.keep_prompts and not isinstance(self.engine, ModelEngine):
+            raise LedgerCliError(f"--keep-prompts goes with a model, and none decides in {self.scenario.name}")
 
     def engine_line(self) -> dict[str, Any]:
         """Who proposes, as the ledger's first line says it."""
         recording = self.scenario.file.decide.recording
         if recording is None:
-            return {"kind": "script"}
+            return described(self.engine)
         return {"kind": "recording", "file": recording.file, "format": recording.format}
 
-    def run(self, person: Person | None, approver: Approver, on_line: Callable[[Line], None]) -> Ended:
+    def run(
+        self,
+        person: Person | None,
+        approver: Approver,
+        on_line: Callable[[Line], None],
+        interrupt: CtrlC | None = None,
+    ) -> Ended:
         """Carry it out.
 
         Arguments:
             person: who answers `user` and `confirm` when no reply is left; None if nobody is there.
             approver: who approves.
             on_line: takes each line of the ledger as it is written.
+            interrupt: holds Ctrl-C back; given where this does not run in the main thread.
 
         Raises:
             OutputExistsError: the ledger is there already.
@@ -130,13 +161,38 @@ class Job:
         runner: Runner = (
             self.engine if isinstance(self.engine, Recorded) else Executor(self.book.toolset, Replies(replies, person))
         )
-        responder = Responder(self.scenario, self.book.vocabulary)
-        with CtrlC() as ctrl_c:
+        writer = self.writer
+        if writer is None and self.scenario.file.writer is not None:
+            writer = AnswerWriter(self.scenario.file.writer, self.book)
+        responder = Responder(self.scenario, self.book.vocabulary, None if writer is None else writer.write)
+        asked: list[Callable[[], Mapping[str, Any] | None]] = [] if writer is None else [writer.unrecorded]
+        if isinstance(self.engine, ModelEngine):
+            on_line, asked = self._telling(self.engine, on_line), [*asked, self.engine.unrecorded]
+        with interrupt or CtrlC() as ctrl_c:
             ctrl_c.hold()  # until the loop can close what is opened here
             self.guard = self._guard(on_line)
             self.settle(self.guard)
             first = None if self.again is None else first_denial(self.again)
-            return Loop(self.guard, self.engine, runner, responder, self.clock, approver, ctrl_c, first).run()
+            unrecorded = partial(_first, asked)
+            loop = Loop(self.guard, self.engine, runner, responder, self.clock, approver, ctrl_c, first, unrecorded)
+            if person is not None and any(tool.asks_person for tool in self.book.toolset.tools.values()):
+                loop.listener = person.listen
+            return loop.run()
+
+    def _telling(self, engine: ModelEngine, on_line: Callable[[Line], None]) -> Callable[[Line], None]:
+        """Let a model's engine take every line too, and keep its prompts where they are wanted."""
+        if self.options.keep_prompts:
+            kept = Prompts(self.ledger, ENDING, again=self.again is not None)
+            engine.keep = lambda asked: kept.add(asked, self._shown)
+
+        def told(line: Line) -> None:
+            engine.take(line)
+            on_line(line)
+
+        return told
+
+    def _shown(self, value: Any) -> Any:
+        return value if self.guard is None else self.guard.shown(value)
 
     def _guard(self, on_line: Callable[[Line], None]) -> Guard:
         options = self.options
@@ -171,23 +227,38 @@ class Job:
             return list(self.options.replies or self.scenario.file.replies)
         return list(self.scenario.file.replies[replies_used(self.again) :])
 
+    def interrupt(self) -> None:
+        """Close the ledger of a run that waits in another thread, as Ctrl-C would; what it then does is refused."""
+        guard, responder = self.guard, self.book.responder
+        if guard is not None and responder is not None:
+            guard.close("interrupted", responder.answer(guard.state, guard.history, self.clock()))
+
     @property
-    def expect(self) -> Mapping[str, Any] | None:
+    def expect(self) -> Expect | None:
         """What the scenario wants of this run; None where it says nothing."""
         return self.scenario.file.expect if self.expects else None
 
-    def unmet(self, ended: Ended) -> list[tuple[str, Any, Any]]:
+    def unmet(self, ended: Ended) -> list[Unmet]:
         """Return what the scenario's `expect` wants and the run has not: path, wanted, got."""
         assert self.guard is not None
         tree = {**self.guard.state.tree, "status": ended.status, "answer": ended.answer}
-        found = mismatches(tree, self.expect or {})
-        return [(path, wanted, self.guard.shown(got)) for path, wanted, got in found]
+        expect = self.expect or Expect()
+        found = [(path, wanted, self.guard.shown(got)) for path, wanted, got in mismatches(tree, expect)]
+        if tells_steps(expect):
+            lines = (entry.record for entry in read_ledger(self.ledger))
+            found += Happened.of(lines, self.book.toolset).unmet(expect)
+        return found
 
     def exit_code(self, ended: Ended) -> ExitCode:
         """Return the exit code: by `expect` where there is one, else by how the run ended."""
         if self.expect is None or ended.status in ("error", "interrupted"):
             return ended.exit_code
         return ExitCode.NO if self.unmet(ended) else ExitCode.YES
+
+
+def _first(asked: Sequence[Callable[[], Mapping[str, Any] | None]]) -> Mapping[str, Any] | None:
+    """Return what asking took that led to no step: of the answer's model, else of the one that proposes."""
+    return next((told for one in asked if (told := one()) is not None), None)
 
 
 def prepare(names: Sequence[str], options: Options) -> list[tuple[Scenario, Iterator[Job]]]:
@@ -223,12 +294,21 @@ def _jobs(scenario: Scenario, book: Rulebook, options: Options, places: Places) 
     """Get the runs of a scenario ready; only transcripts are read when their turn comes."""
     clock = clock_of(options.now or scenario.file.now)
     if scenario.file.decide.recording is not None:
+        chosen(scenario, options.model)  # refuses a model
+        if options.trials is not None:
+            raise LedgerCliError(f"{scenario.name} takes its calls from a recording: --trials would only repeat them")
         state = _state(book, options, scenario.file.task)  # what does not fit is refused now
         return _recorded(scenario, book, options, state, places.many(scenario.name), clock)
-    engine = Script(scenario.file.decide.script or [], scenario.document, book.vocabulary)
-    refuse(book.problems())
+    if options.trials is not None:
+        refuse_writes(book.toolset, options)
+    make = engines(scenario, book, options.model)
+    if scenario.file.writer is not None:
+        calling.ready(scenario.file.writer)
     state = _state(book, options, scenario.file.task)
-    return iter([_job(scenario, book, engine, state, places.one(scenario.name), clock, options)])
+    if isinstance(rehearsing := make(), ModelEngine):
+        rehearsing.rehearse(state, clock())
+    where = places.all(scenario.name, options.trials)
+    return iter([_job(scenario, book, make(), state, ledger, clock, options) for ledger in where])
 
 
 def _recorded(  # noqa: PLR0913 - the parts of a job
@@ -254,6 +334,21 @@ def _job(  # noqa: PLR0913 - the parts of a job
     options: Options,
 ) -> Job:
     return Job(scenario, book, engine, state, ledger, clock, options, scenario.replaced, scenario.added)
+
+
+def refuse_writes(toolset: Toolset, options: Options) -> None:
+    """Refuse trials of tools that have an effect outside, unless they are allowed.
+
+    Raises:
+        LedgerCliError: there are such tools.
+
+    """
+    real = [name for name, tool in toolset.tools.items() if tool.access == "write" and tool.acts]
+    if real and not options.allow_writes:
+        raise LedgerCliError(
+            f"trials would run tools that have an effect each time: {', '.join(real)}",
+            fix="--allow-writes, or `canned` results in the toolset",
+        )
 
 
 def clock_of(now: str | None) -> Callable[[], cel.Timestamp]:
@@ -333,12 +428,21 @@ class Places:
             raise OutputExistsError(f"{self._out} exists and is no folder; several runs make a ledger each")
         return _new(self._free(self._out, name, ENDING))
 
+    def all(self, name: str, trials: int | None) -> list[Path]:
+        """Return where the runs of a scenario are written: the only one, or so many trials."""
+        if trials is None:
+            return [self.one(name)]
+        folder = self.many(name)
+        return [_new(folder / f"trial-{number}{ENDING}") for number in range(1, trials + 1)]
+
     def many(self, name: str) -> Path:
         """Return the folder for the runs of a scenario."""
         if self._out is None:
             return Path(FOLDER) / _stamped(name)
         if self._out.exists() and not self._out.is_dir():
-            raise OutputExistsError(f"{self._out} exists and is no folder; a recording makes one ledger a transcript")
+            raise OutputExistsError(
+                f"{self._out} exists and is no folder; a ledger is made for each transcript or trial"
+            )
         return self._free(self._out, name, "") if self._several else self._out
 
     def _free(self, folder: Path, name: str, ending: str) -> Path:

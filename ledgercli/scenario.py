@@ -7,12 +7,15 @@ Invariants:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from typing_extensions import TypedDict
 
 from ledgercli.documents import Document, ExpressionText, Model, TemplateText, TemplateTree
 from ledgercli.policy import Pack
@@ -43,16 +46,55 @@ class RecordingModel(Model):
     format: RecordingFormat = Field(description="How it is written.")
 
 
+class ModelSettings(Model):
+    """A language model, asked through litellm before every step."""
+
+    model: str = Field(min_length=1, description="PROVIDER/NAME, as litellm calls it.")
+    api_base: str | None = Field(None, description="The server's URL, where it is not the provider's own.")
+    api_key_env: str | None = Field(None, description="The environment variable that holds the key, if another.")
+    temperature: float | None = Field(None, ge=0, le=2, description="The provider's own if left out.")
+    timeout: PositiveFloat = Field(60.0, description="Seconds until a reply must be there, whole.")
+    max_tokens: PositiveInt | None = Field(None, description="Tokens of a reply; one that is cut there is not used.")
+    max_cost: PositiveFloat | None = Field(None, description="US dollars; once they are spent nothing more is asked.")
+    calls: Literal["auto", "tools", "json_schema"] = Field(
+        "auto", description="Native tool calls, or one JSON object; auto: what litellm says that the model can do."
+    )
+    stream: bool = Field(False, description="Whether replies come in pieces.")
+    offer: Literal["permitted", "all"] = Field(
+        "permitted", description="permitted: without tools that a rule forbids outright in this state."
+    )
+    select: Literal["relevant", "all"] = Field("relevant", description="Which facts the prompt holds.")
+    template: str | None = Field(None, description="Path of a prompt template of your own.")
+    retries: int = Field(3, ge=0, le=10, description="More tries where a server cannot be reached, is busy or fails.")
+
+    @field_validator("api_base")
+    @classmethod
+    def _is_url(cls, value: str | None) -> str | None:
+        """A key in a URL would stand in the ledger."""
+        url = urlsplit(value or "http://x")
+        if url.scheme not in ("http", "https") or not url.hostname or url.username or url.password or url.query:
+            raise ValueError("api_base is http:// or https://, a host and a path; a key never stands there")
+        return value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _is_name(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
+            raise ValueError("api_key_env names an environment variable, as OPENAI_API_KEY; never the key itself")
+        return value
+
+
 class Decide(Model):
     """The decision engine: exactly one of these."""
 
     script: list[ScriptEntry] | None = Field(None, description="Read from the top before every step.")
     recording: RecordingModel | None = Field(None, description="Proposals and results of a recorded run.")
+    model: ModelSettings | None = Field(None, description="A language model.")
 
     @model_validator(mode="after")
     def _one_of(self) -> Decide:
-        if (self.script is None) == (self.recording is None):
-            raise ValueError("decide has either a script or a recording")
+        if [self.script, self.recording, self.model].count(None) != 2:
+            raise ValueError("decide has either a script, a recording or a model")
         return self
 
 
@@ -65,7 +107,38 @@ class GoalModel(Model):
 
     def goal(self) -> Goal:
         """Return the goal without its condition."""
-        return Goal(self.name, tuple(below.goal() for below in self.goals))
+        told = self.done_when is not None and not self.goals
+        return Goal(self.name, tuple(below.goal() for below in self.goals), told=told)
+
+
+class WrittenAnswer(Model):
+    """An answer that a model writes; it sees the task and the final state, and nothing else."""
+
+    model: ModelSettings = Field(description="The model; of its settings those about tool calls mean nothing here.")
+
+
+class ExpectedRules(Model):
+    """Which rules must have failed in some step, and which in none; `rule` or `pack/rule`."""
+
+    failed: list[str] = Field([], description="Each must have failed or warned, also where it was only watched.")
+    not_failed: list[str] = Field([], description="None may have.")
+
+
+class ExpectedCall(Model):
+    """A call that ran, whatever came of it."""
+
+    tool: str = Field(description="The tool's name.")
+    args: dict[str, Any] = Field({}, description="What must be part of its arguments.")
+
+
+class Expect(TypedDict, total=False):
+    """What passing means; every other key is `status`, `answer` or a path of the final state, with its value."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
+
+    rules: Annotated[ExpectedRules, Field(description="Rules that must have failed, and that must not.")]
+    calls: Annotated[list[ExpectedCall], Field(description="Calls that must have run.")]
+    no_calls: Annotated[list[ExpectedCall], Field(description="Calls that must not have run.")]
 
 
 class ScenarioFile(Model):
@@ -83,8 +156,18 @@ class ScenarioFile(Model):
     replies: list[str | bool] = Field([], description="What the user says, in order.")
     now: str | None = Field(None, description="The time of every proposal (RFC 3339); the clock if left out.")
     decide: Decide
-    answer: TemplateText | None = Field(None, description="The answer, made from the final state.")
-    expect: dict[str, Any] | None = Field(None, description="Path → value; `status` too. Makes it a test.")
+    answer: TemplateText | WrittenAnswer | None = Field(None, description="The answer, made from the final state.")
+    expect: Expect | None = Field(None, description="What passing means: status, paths, rules, calls. Makes it a test.")
+
+    @property
+    def answer_text(self) -> str | None:
+        """The text that the answer is made of; None where there is none, or a model writes it."""
+        return self.answer if isinstance(self.answer, str) else None
+
+    @property
+    def writer(self) -> ModelSettings | None:
+        """The model that writes the answer, if one does."""
+        return self.answer.model if isinstance(self.answer, WrittenAnswer) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

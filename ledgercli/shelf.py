@@ -26,7 +26,7 @@ from ledgercli.toolset import Toolset
 from ledgercli.vocabulary import Vocabulary
 
 _GIVEN = ("task", "facts", "constraints", "flags", "goals")  # the parts of a first state that a caller gives
-_ELSEWHERE = "no-file"  # the code that tools run need not be here to judge
+ELSEWHERE = "no-file"  # the code that tools run need not be here to judge
 _MOST = 64  # rulebooks that are kept; one takes about a megabyte
 
 Record = Mapping[str, Any]
@@ -87,7 +87,7 @@ class Shelf:
     def _of_then(opening: Record, later: Sequence[Record]) -> Rulebook:
         loader, scenario, toolset, packs = _files(opening, later)
         book = _book(opening, scenario, toolset, packs, shadow=opening.get("mode") == "shadow")
-        refuse(one for one in (*loader.problems, *book.problems()) if one.code != _ELSEWHERE)
+        refuse(one for one in (*loader.problems, *book.problems()) if one.code != ELSEWHERE)
         return book
 
     def _of_now(self, opening: Record, later: Sequence[Record]) -> Changed:
@@ -95,7 +95,7 @@ class Shelf:
         now = Loader(sources=loader.sources | self._given)  # anew: a pack may stand where the recorded one stood
         taken, replaced, added = now.replaced([] if self._only else packs, self._names)
         book = _book(opening, scenario, toolset, taken, shadow=False)
-        refuse(one for one in (*now.problems, *book.problems()) if one.code != _ELSEWHERE)
+        refuse(one for one in (*now.problems, *book.problems()) if one.code != ELSEWHERE)
         return Changed(book, replaced, added)
 
 

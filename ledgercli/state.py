@@ -24,6 +24,8 @@ Status = str
 RUNNING = "running"
 STATUSES = ("running", "completed", "failed", "halted", "limit", "awaiting_approval", "error", "interrupted")
 
+SUBGOAL = "/"  # between a goal and one that is added below it
+
 #: The parts of a state that stand in `open` and change by diffs; `step` counts by itself.
 PARTS = ("task", "facts", "constraints", "flags", "goals", "goal", "status", "error", "final_answer")
 
@@ -80,11 +82,15 @@ class Goal:
     Arguments:
         name: how `goals.NAME` and `state.goal` call it.
         goals: the goals that it consists of; it closes with them.
+        told: of one that consists of none: whether its `done_when` or a transition says when it is reached.
+        later: the goals that transitions may add below it.
 
     """
 
     name: str
     goals: tuple[Goal, ...] = ()
+    told: bool = False
+    later: tuple[Goal, ...] = ()
 
     def walk(self) -> Iterable[Goal]:
         """Yield this goal and all below it, parents first."""
@@ -210,31 +216,58 @@ def _from_task(facts: Mapping[str, Any]) -> paths.Map:
     return {paths.text(("facts", name)): FROM_TASK for name in facts}
 
 
+def with_planned(goals: Sequence[Goal], closed: Mapping[str, bool]) -> tuple[Goal, ...]:
+    """Return the goals with those that were added, which stand in `closed` alone: `PARENT/NAME` below PARENT."""
+    declared = {goal.name for top in goals for goal in top.walk()}
+    below: dict[str, list[str]] = {}
+    for name in closed:
+        if name not in declared:
+            parent = name.rpartition(SUBGOAL)[0]
+            below.setdefault(parent if parent in closed or parent in declared else "", []).append(name)
+    if not below:
+        return tuple(goals)
+
+    def grown(goal: Goal) -> Goal:
+        known = {one.name: one for one in goal.later}
+        added = (grown(known.get(name, Goal(name))) for name in below.get(goal.name, ()))
+        return Goal(goal.name, (*map(grown, goal.goals), *added), told=goal.told)
+
+    return (*map(grown, goals), *(grown(Goal(name)) for name in below.get("", ())))
+
+
 def current_goal(goals: Sequence[Goal], closed: Mapping[str, bool]) -> str:
     """Return the name of the first open leaf, '' if there is none."""
+    return _first_open(with_planned(goals, closed), closed)
+
+
+def _first_open(goals: Sequence[Goal], closed: Mapping[str, bool]) -> str:
     for goal in goals:
         if closed.get(goal.name):
             continue
         if not goal.goals:
             return goal.name
-        below = current_goal(goal.goals, closed)
-        if below:
-            return below
+        below = _first_open(goal.goals, closed)
+        if below or goal.told:
+            return below or goal.name
     return ""
 
 
 def close_goals(goals: Sequence[Goal], closed: Mapping[str, bool]) -> dict[str, bool]:
-    """Return the goals that are closed once parents have closed with their children, and children with their parent."""
+    """Return the goals that are closed once parents have closed with their children, and children with their parent.
+
+    What was added below a goal that is `told` never closes it.
+    """
     result = dict(closed)
+    grown = with_planned(goals, closed)
 
     def settle(goal: Goal) -> bool:
         if result.get(goal.name):
             result.update(dict.fromkeys((below.name for below in goal.walk()), True))
         elif goal.goals:
             below = [settle(child) for child in goal.goals]  # every child settles, also after an open one
-            result[goal.name] = all(below)
+            result[goal.name] = all(below) and not goal.told
         return bool(result.get(goal.name))
 
-    for goal in goals:
+    for goal in grown:
         settle(goal)
     return result

@@ -118,3 +118,10 @@ def _complain(record: dict[str, Any]) -> None:
 def status_of(story: Story) -> str:
     """Return how the run ended; `unsealed` without a close."""
     return UNSEALED if story.close is None else str(story.close["status"])
+
+
+def is_there(line: Mapping[str, Any], step: int, opening: Mapping[str, Any]) -> bool:
+    """Whether the state behind a line is that of a step; of step 0: once it is told what the run goes on from."""
+    if step:
+        return bool(line["kind"] == "step" and line["step"] == step)
+    return bool(line["kind"] == ("checkpoint" if "from" in opening else "open"))

@@ -1,7 +1,8 @@
 """Toolsets: the declared tools, how each runs, and the transitions that its result causes.
 
 Invariants:
-* A tool that says nothing about its access is a write; `user`, `confirm` and `finish` are reads whatever the file says.
+* A tool that says nothing about its access is a write; `user`, `confirm`, `plan` and `finish` are reads whatever the
+  file says.
 * `finish` is always there.
 * Nothing here runs or imports a tool's code.
 """
@@ -98,7 +99,13 @@ class ConfirmRun(Model):
     confirm: Nothing
 
 
-Run = PythonRun | CommandRun | HttpRun | CannedRun | UserRun | ConfirmRun
+class PlanRun(Model):
+    """Changes the goals: `push` adds below the current one, `done` closes one."""
+
+    plan: Nothing
+
+
+Run = PythonRun | CommandRun | HttpRun | CannedRun | UserRun | ConfirmRun | PlanRun
 RUN_KINDS: Mapping[str, type[Model]] = {
     "python": PythonRun,
     "command": CommandRun,
@@ -106,6 +113,17 @@ RUN_KINDS: Mapping[str, type[Model]] = {
     "canned": CannedRun,
     "user": UserRun,
     "confirm": ConfirmRun,
+    "plan": PlanRun,
+}
+#: What a `plan` tool takes unless it says so itself.
+PLAN_ARGS: Mapping[str, dict[str, Any]] = {
+    "push": {
+        "description": "Subgoals to add below the current goal.",
+        "type": ["array", "string"],
+        "items": {"type": "string"},
+        "default": [],
+    },
+    "done": {"description": "The goal that is reached.", "type": "string", "default": ""},
 }
 
 
@@ -126,14 +144,26 @@ class Tool(Model):
 
     @model_validator(mode="after")
     def _reads(self) -> Tool:
-        if isinstance(self.run, (UserRun, ConfirmRun)):
+        if isinstance(self.run, (UserRun, ConfirmRun, PlanRun)):
             self.access = "read"
+        if isinstance(self.run, PlanRun) and not self.args:
+            self.args = dict(PLAN_ARGS)
         return self
 
     @property
     def asks_person(self) -> bool:
         """Whether what it returns is what a user said."""
         return isinstance(self.run, UserRun)
+
+    @property
+    def acts(self) -> bool:
+        """Whether something outside runs it."""
+        return isinstance(self.run, (PythonRun, CommandRun, HttpRun))
+
+    @property
+    def plans(self) -> bool:
+        """Whether it changes the goals."""
+        return isinstance(self.run, PlanRun)
 
     def blocks(self, *, success: bool) -> list[tuple[tuple[str | int, ...], Block]]:
         """Return the blocks that apply after success or failure, each with its place in the tool's entry."""

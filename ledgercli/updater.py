@@ -21,6 +21,7 @@ from ledgercli.cel import Program
 from ledgercli.documents import Document, Place
 from ledgercli.functions import Moment
 from ledgercli.history import History
+from ledgercli.planning import PlanError, planned
 from ledgercli.records import Proposal, Result, Verdict
 from ledgercli.scenario import GoalModel
 from ledgercli.state import Origin, State, close_goals, current_goal
@@ -113,11 +114,21 @@ class Updater:
     # ---- what happens at a step
 
     def settles(self, tool: str) -> bool:
-        """Whether `fails_when` has a say on what a tool returned."""
-        return tool in self._transitions.fails
+        """Whether `fails_when`, or the goals, have a say on what a tool returned."""
+        return tool in self._transitions.fails or self._plans(tool)
 
     def settled(self, proposal: Proposal, result: Result, state: State, history: History, now: cel.Timestamp) -> Result:
-        """Return the result as `fails_when` sees it, where the tool or toolset has one."""
+        """Return the result as `fails_when` sees it, where the tool or toolset has one; a plan must fit the goals."""
+        result = self._unless_failed(proposal, result, state, history, now)
+        try:
+            self._planned(proposal, result, state)
+        except PlanError as error:
+            return Result(success=False, data=None, error=str(error))
+        return result
+
+    def _unless_failed(
+        self, proposal: Proposal, result: Result, state: State, history: History, now: cel.Timestamp
+    ) -> Result:
         program = self._transitions.fails.get(proposal.tool)
         if program is None:
             return result
@@ -158,6 +169,8 @@ class Updater:
         if error != state.tree["error"]:
             draft.set(("error",), error)
         before = State(draft.tree, state.origins)
+        for name, closed in self._planned(proposal, result, state).items():
+            draft.set(("goals", name), closed)
         roots = self._roots(proposal, result, before, now)
         moment = Moment(history, before)
         for block in self._transitions.blocks.get((proposal.tool, result.success), ()):
@@ -173,6 +186,17 @@ class Updater:
         if halts:
             draft.set(("status",), "halted")
         return self._change(state, draft, step, None)
+
+    def _plans(self, tool: str) -> bool:
+        known = self._vocabulary.tools.get(tool)
+        return known is not None and known.plans
+
+    def _planned(self, proposal: Proposal, result: Result, state: State) -> Mapping[str, bool]:
+        """Return what a call of a `plan` tool that succeeded changes in the goals."""
+        if not result.success or not self._plans(proposal.tool):
+            return {}
+        args = self._vocabulary.tools[proposal.tool].filled(proposal.args)
+        return planned(self._goals, state.tree["goals"], args)
 
     def _roots(self, proposal: Proposal, result: Result, state: State, now: cel.Timestamp) -> dict[str, Any]:
         tool = self._vocabulary.tools.get(proposal.tool)
@@ -248,7 +272,7 @@ class Updater:
 
     def _settle_goals(self, draft: _Draft, before: State, history: History, now: cel.Timestamp) -> None:
         """Close goals whose condition holds now, parents with their children; all closed means completed."""
-        if not self._goals:
+        if not self._goals and not draft.tree["goals"]:
             return
         state = State(draft.tree, before.origins)
         roots = {"state": state.tree, "now": now}
@@ -264,7 +288,7 @@ class Updater:
         current = current_goal(self._goals, closed)
         if current != draft.tree["goal"]:
             draft.set(("goal",), current)
-        if all(closed.values()) and draft.tree["status"] == "running":
+        if self._goals and all(closed[top.name] for top in self._goals) and draft.tree["status"] == "running":
             draft.set(("status",), ALL_GOALS_CLOSED)
 
     @staticmethod

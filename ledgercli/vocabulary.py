@@ -11,7 +11,8 @@ Deliberately not here: what the expressions mean for a verdict (`enforcer`) or f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,7 @@ from ledgercli.functions import LEDGER, functions
 from ledgercli.names import FactTree, path_pattern, schema_type, type_named, value_type
 from ledgercli.policy import Pack
 from ledgercli.scenario import Scenario
-from ledgercli.state import STATUSES, Goal
+from ledgercli.state import STATUSES, SUBGOAL, Goal
 from ledgercli.toolset import BUILT_IN, Block, Tool, Toolset
 
 _ROUNDS = 6  # of finding types; facts that are made of one another more deeply than this are dynamic
@@ -62,7 +63,7 @@ class Vocabulary(Expressions):
 
     def __post_init__(self) -> None:
         self.tools = dict(self.toolset.tools if self.toolset else BUILT_IN)
-        self.goals = self.scenario.goals if self.scenario else ()
+        self.goals = tuple(_told(self.scenario.goals, _goals_set(self.tools))) if self.scenario else ()
         self._declare_initial()
         self._declare_transitions()
 
@@ -95,6 +96,11 @@ class Vocabulary(Expressions):
                 self._envs[(key[0], id(new), *key[2:])] = env
 
     # ---- what is declared
+
+    @property
+    def plans(self) -> bool:
+        """Whether a tool may add goals that nothing declares."""
+        return any(tool.plans for tool in self.tools.values())
 
     @property
     def flags(self) -> dict[str, bool]:
@@ -323,7 +329,8 @@ class Vocabulary(Expressions):
         facts = self._facts.type("fact", own.facts if own else {})
         constraints = self._constraints.type("constraint", own.constraints if own else {})
         flags = dict.fromkeys([*self._flags, *(own.flags if own else [])], "")
-        goals = [goal.name for top in self.goals for goal in top.walk()]
+        goals = list(_names_of(self.goals))
+        goal = cel.EnumType(values=frozenset(["", *goals]), what="goal")
         return cel.RecordType(
             "state",
             {
@@ -337,7 +344,7 @@ class Vocabulary(Expressions):
                         noun="flag",
                     )
                 ),
-                "goal": cel.Field(cel.EnumType(values=frozenset(["", *goals]), what="goal")),
+                "goal": cel.Field(cel.STRING if self.plans else goal),
                 "step": cel.Field(cel.INT),
                 "error": cel.Field(cel.DYN),
                 "status": cel.Field(cel.EnumType(values=frozenset(STATUSES), what="status")),
@@ -360,7 +367,7 @@ class Vocabulary(Expressions):
         if root not in SETTABLE:
             self.unknown(document, place, "settable-path", str(root), SETTABLE, key=key)
             return None
-        goals = [goal.name for top in self.goals for goal in top.walk()]
+        goals = list(_names_of(self.goals))
         if root == "goals" and self.scenario and parts[1:] and parts[1] not in goals:
             self.unknown(document, place, "goal", str(parts[1]), goals, start=len("goals."), key=key)
             return None
@@ -437,3 +444,33 @@ def blocks_of(name: str, tool: Tool) -> Iterator[tuple[bool, Place, Block]]:
     for success in (True, False):
         for place, block in tool.blocks(success=success):
             yield success, ("tools", name, *place), block
+
+
+def _goals_set(tools: Mapping[str, Tool]) -> dict[str, bool]:
+    """Return the goals that transitions set, each with whether one may close it."""
+    found: dict[str, bool] = {}
+    blocks = [block for name, tool in tools.items() for _, _, block in blocks_of(name, tool)]
+    for path, value in (setting for block in blocks for setting in block.set.items()):
+        with contextlib.suppress(paths.PathError):  # a key that is computed
+            root, *rest = paths.parse(path)
+            if root == "goals" and rest:
+                name = str(rest[0])
+                found[name] = found.get(name, False) or value not in ("false", False)
+    return found
+
+
+def _told(goals: Iterable[Goal], by_transition: Mapping[str, bool]) -> Iterator[Goal]:
+    """Yield goals that know what transitions do to them and add below them, and all that they consist of."""
+    for goal in goals:
+        told = goal.told or (not goal.goals and by_transition.get(goal.name, False))
+        declared = {one.name for one in goal.goals}
+        added = [name for name in by_transition if name.rpartition(SUBGOAL)[0] == goal.name and name not in declared]
+        later = _told(map(Goal, added), by_transition)
+        yield Goal(goal.name, tuple(_told(goal.goals, by_transition)), told=told, later=tuple(later))
+
+
+def _names_of(goals: Iterable[Goal]) -> Iterator[str]:
+    """Yield the names of goals, of all that they consist of, and of what transitions may add."""
+    for goal in goals:
+        yield goal.name
+        yield from _names_of((*goal.goals, *goal.later))

@@ -431,6 +431,14 @@ KEYS: dict[str, Key] = {
         _is("tools.yaml", "{confirm: {}}", "{confirm: {  }}  # asks"),
         (_is("tools.yaml", "run: {user: {}}", "run: {confirm: {}}"),),
     ),
+    "toolset PlanRun.plan": Key(
+        _is("tools.yaml", "run: {plan: {}}", "run: {canned: [{result: {}}]}"),
+        _is("tools.yaml", "{plan: {}}", "{plan: {  }}  # adds a goal"),
+        (
+            _is("tools.yaml", "    args: {}\n    run: {user: {}}", "    run: {plan: {}}"),
+            _is("scenario.yaml", "{tool: ask}", "{tool: ask, args: {push: later}}"),
+        ),
+    ),
     "toolset HttpRun.http": Key(
         _is("tools.yaml", ", method: GET", ""), _is("tools.yaml", "env: KEYS_TEST", "env: KEYS_SAME"), GET
     ),
@@ -504,6 +512,46 @@ KEYS: dict[str, Key] = {
         _scenario("answer: Paid {state.facts.paid}."), _scenario('answer: "{state.final_answer}"')
     ),
     "scenario ScenarioFile.expect": Key(_scenario("expect: {facts.paid: 7}"), _scenario("expect: {facts.paid: 5}")),
+    "scenario WrittenAnswer.model": Key(
+        _is("scenario.yaml", "{model: {model: openai/x}}", "{model: {model: ''}}"),
+        _is("scenario.yaml", "{model: {model: openai/x}}", "{model: {model: openai/x, temperature: 1}}"),
+        (_scenario("answer: {model: {model: openai/x}}"),),
+    ),
+    "scenario Expect.rules": Key(
+        _is("scenario.yaml", "{failed: [small]}", "{failed: [look_once]}"),
+        _is("scenario.yaml", "{failed: [small]}", "{failed: [p/small]}"),
+        (_scenario("expect: {rules: {failed: [small]}}"),),
+    ),
+    "scenario Expect.calls": Key(
+        _is("scenario.yaml", "args: {amount: 5}}]", "args: {amount: 7}}]"),
+        _is("scenario.yaml", "args: {amount: 5}}]", "args: {note: ''}}]"),
+        (_scenario("expect: {calls: [{tool: pay, args: {amount: 5}}]}"),),
+    ),
+    "scenario Expect.no_calls": Key(
+        _is("scenario.yaml", "args: {amount: 7}", "args: {amount: 5}"),
+        _is("scenario.yaml", "args: {amount: 7}", "args: {amount: 8}"),
+        (_scenario("expect: {no_calls: [{tool: pay, args: {amount: 7}}]}"),),
+    ),
+    "scenario ExpectedRules.failed": Key(
+        _is("scenario.yaml", "failed: [small]", "failed: [look_once]"),
+        _is("scenario.yaml", "failed: [small]", "failed: [p/small]"),
+        (_scenario("expect: {rules: {failed: [small]}}"),),
+    ),
+    "scenario ExpectedRules.not_failed": Key(
+        _is("scenario.yaml", "not_failed: [look_once]", "not_failed: [small]"),
+        _is("scenario.yaml", "not_failed: [look_once]", "not_failed: [other/look_once]"),
+        (_scenario("expect: {rules: {not_failed: [look_once]}}"),),
+    ),
+    "scenario ExpectedCall.tool": Key(
+        _is("scenario.yaml", "{tool: look}", "{tool: pay}"),
+        _is("scenario.yaml", "{tool: look}", "{tool: ask}"),
+        (_scenario("expect: {no_calls: [{tool: look}]}"), _first("{propose: {tool: pay, args: {amount: 5}}}")),
+    ),
+    "scenario ExpectedCall.args": Key(
+        _is("scenario.yaml", "args: {amount: 7}", "args: {amount: 5}"),
+        _is("scenario.yaml", "args: {amount: 7}", "args: {amount: 8}"),
+        (_scenario("expect: {no_calls: [{tool: pay, args: {amount: 7}}]}"),),
+    ),
     "scenario Decide.script": Key(
         _first("{when: state.step == 4, propose: {tool: ask}}"),
         _first("{when: state.step == 40, propose: {tool: ask}}"),

@@ -23,6 +23,10 @@ STATE: dict[str, Any] = {
 }
 ALLOW = Verdict("allow", 2, {"action.args.location": "Beijing"})
 PACK = "pack: p\nrules: []\n"
+ASKED: dict[str, Any] = {
+    "model": "openai/m", "tokens": {"prompt": 100, "completion": None}, "cost": 0.25, "seconds": 1.5,
+    "prompt": records.digest(b"prompt"), "faults": [{"kind": "prose", "said": "Let me look."}],
+}  # fmt: skip
 
 
 def opening(**changed: Any) -> records.Line:

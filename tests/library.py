@@ -11,6 +11,9 @@ from ledgercli.guard import Guard
 from ledgercli.resuming import Told, go_on_from, resume
 from ledgercli.runs import Options, prepare
 from tests.books import NOW, book, carry_out, guard, scenario
+from tests.model_desk import FINISH, LOGIN, PAY, Model, calls, taken_up, text
+from tests.model_desk import decided as carry_out_by
+from tests.model_desk import desk as desk_of_model
 
 DESK = """
     toolset: desk
@@ -248,8 +251,19 @@ def redacted(folder: Path) -> None:
         one.record(one.check("pay", {"amount": 6}), {"paid": 1})
 
 
+def decided(folder: Path) -> None:
+    """A model decides, is cut off at a limit, and goes on asked in another way until nothing it says can be used."""
+    within = folder / "decided"
+    within.mkdir()
+    model = Model(text("Hm."), calls(LOGIN), calls(PAY), calls(FINISH))
+    file = desk_of_model(within)
+    carry_out_by(file, model, out="decided", max_cost=0.025)
+    taken_up(file, Model(calls(PAY), *[text("No.")] * 3, cost=None), out="decided", temperature=0.5, max_tokens=99)
+    (within / "decided.ledger.jsonl").rename(folder / "decided.ledger.jsonl")
+
+
 def library(folder: Path) -> dict[str, Path]:
     """Write all of them; name → ledger."""
-    for make in (desk, shadowed, parallel, halted, torn, scripted, reopened, recorded, redacted):
+    for make in (desk, shadowed, parallel, halted, torn, scripted, reopened, recorded, redacted, decided):
         make(folder)
     return {path.name.removesuffix(".ledger.jsonl"): path for path in sorted(folder.glob("*.ledger.jsonl"))}

@@ -19,6 +19,7 @@ NO_CODES = {
     "utf-8", "utf-16", "unicode-escape",  # encodings
     "site-packages",  # a folder
     "newly-denied", "newly-allowed", "newly-to-approve", "cannot-tell",  # answers of a replay
+    "date-time", "retry-after",  # a format of JSON Schema, a header
     "settable-path", "python-function", "fixed-point",  # parts of messages
 }  # fmt: skip
 

@@ -69,6 +69,32 @@ RUNS: dict[str, tuple[str, Any, list[str]]] = {
             "allow notify ok",
         ],
     ),
+    "onboarding": (
+        "completed",
+        None,
+        [
+            "deny start_approval denied: onboarding/approval_needs_id",
+            "allow upload_id ok",
+            "allow start_approval ok",
+        ],
+    ),
+    "trip": (
+        "completed",
+        "AF1234, Spree, Snow at 4 degrees.",
+        [
+            "allow get_weather ok",
+            "allow find_flights ok",
+            "allow book_flight ok",
+            "allow plan ok",
+            "allow find_hotels ok",
+            "deny book_hotel denied: trip/hotel_within_budget",
+            "deny plan denied: trip/no_room_no_goal",
+            "allow book_hotel ok",
+            "allow plan ok",
+            "allow plan ok",
+            "allow send_itinerary ok",
+        ],
+    ),
     "shop-subgoals": (
         "completed",
         None,

@@ -230,7 +230,7 @@ def test_paths_are_shown_from_the_current_folder_where_they_are_below_it(
         ("goals: [{name: g, goals: [{name: g}]}]", "duplicate-goal"),
         ("expect: {status: complete}", "unknown-status"),
         ("expect: {facts.m: 1}", "unknown-fact"),
-        ("expect: {facts.n.m: 1, answr: 1}", "unknown-settable-path"),
+        ("expect: {facts.n.m: 1, answr: 1}", "unknown-expectation"),
         ("expect: {'facts.n[x]': 1}", "not-a-path"),
         ("expect: {goals.h: true}", "unknown-goal"),
     ],

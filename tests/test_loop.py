@@ -10,13 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ledgercli.errors import ExitCode, LedgerWriteError
-from ledgercli.loop import EXIT_OF, Ended
+from ledgercli.loop import EXIT_OF, CtrlC, Ended
 from ledgercli.records import Proposal, Verdict
 from ledgercli.runs import Options, prepare
 from tests.books import carry_out, kept, lines_of, scenario
@@ -212,6 +213,9 @@ def test_an_interruption_while_a_tool_runs_is_recorded(tmp_path: Path) -> None:
         def confirm(self, tool: str, args: Mapping[str, Any]) -> bool | None:
             raise KeyboardInterrupt
 
+        def listen(self) -> str | None:
+            raise KeyboardInterrupt
+
     tools = "toolset: t\ntools:\n  ask: {args: {}, run: {user: {}}}\n"
     text = "scenario: s\ntoolset: t.tools.yaml\ndecide: {script: [{propose: {tool: ask}}]}\n"
     ended, _, lines = carry_out(scenario(tmp_path, text, tools), tmp_path / "run.ledger.jsonl", person=Interrupts())
@@ -318,6 +322,25 @@ def wait_for(file: Path) -> None:
     while not (file.exists() and file.stat().st_size >= 0):
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def test_a_ctrl_c_that_got_lost_is_heeded_at_the_next_line() -> None:
+    with CtrlC() as ctrl_c:
+        with suppress(KeyboardInterrupt):  # as where Python drops every exception
+            signal.raise_signal(signal.SIGINT)
+        ctrl_c.hold()
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c.heed()
+        ctrl_c.heed()
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        ctrl_c.heard()
+        ctrl_c.heed()
+        ctrl_c.hold()
+        signal.raise_signal(signal.SIGINT)  # waits
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        ctrl_c.heard()
 
 
 def test_ctrl_c_at_any_moment_leaves_a_closed_ledger_that_verifies(tmp_path: Path) -> None:

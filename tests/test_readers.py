@@ -1,4 +1,4 @@
-"""What others read: JUnit by junitparser, SARIF by its published schema, lcov by lcov_cobertura."""
+"""What others read: JUnit by junitparser, SARIF by its published schema, lcov, training data by a trainer's validator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 from lcov_cobertura import LcovCobertura
 
-from tests.commands import Run, command_line
+from tests.commands import ROOT, Run, command_line
 from tests.desks import PACK, write
 
 SARIF_SCHEMA = "SARIF_SCHEMA"  # a folder with the npm package that carries the schema; the nox session gets it
@@ -113,3 +113,43 @@ def test_lcov_is_read_with_rules_and_branches(ledger):
     assert (of_pack["lines"][8]["branches-total"], of_pack["lines"][8]["branches-covered"]) == (4, 3)
     text = LcovCobertura(Path("c.lcov").read_text(), ".").convert()
     assert ET.fromstring(text).tag == "coverage"
+
+
+# ---- training data, as the validator of Mistral's fine-tuning reads it
+
+
+@pytest.mark.parametrize("calls", ["tools", "json_schema"])
+@pytest.mark.parametrize("to", ["sft", "dpo"])
+def test_training_data_is_what_a_trainer_takes(ledger, to, calls):
+    accepted = chat_validator()
+    for name in ("fixtures", "policies"):
+        (ledger.folder / name).symlink_to(ROOT / name)
+    for name in ("trip", "shop-subgoals", "weather-twice", "shop-zh"):
+        assert ledger("run", f"fixtures/scenarios/{name}.yaml", "-q", "--out", f"runs/{name}.ledger.jsonl") == 0
+    assert ledger("export", "--to", to, "--calls", calls, "runs", "--out", "data.jsonl") == 0
+    samples = [json.loads(line) for line in Path("data.jsonl").read_text(encoding="utf-8").splitlines()]
+    for sample in samples:
+        told = [[*sample["prompt"], *sample[part]] for part in ("chosen", "rejected")] if to == "dpo" else []
+        for messages in told or [sample["messages"]]:
+            accepted(messages, sample.get("tools"))
+            with pytest.raises(ValueError, match=r"Expected last role Assistant|last role"):
+                accepted(messages[:-1], sample.get("tools"))
+    assert len(samples) > 2
+
+
+def chat_validator() -> Any:
+    """What refuses a conversation that no model can be tuned with."""
+    pytest.importorskip("mistral_common")
+    from mistral_common.exceptions import MistralCommonException
+    from mistral_common.protocol.instruct.request import ChatCompletionRequest
+    from mistral_common.protocol.instruct.validator import MistralRequestValidatorV13, ValidationMode
+
+    validator = MistralRequestValidatorV13(mode=ValidationMode.finetuning)
+
+    def accepted(messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> None:
+        try:
+            validator.validate_request(ChatCompletionRequest.from_openai(messages, tools=tools))
+        except MistralCommonException as error:
+            raise ValueError(error.message) from error
+
+    return accepted

@@ -89,6 +89,7 @@ def run(command: str, folder: Path, **more: str) -> subprocess.CompletedProcess[
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)  # a process for each command
 def test_console_examples_print_what_is_shown(clone: Path) -> None:
     known = [example for _, block in blocks("console") for example in examples(block)]

@@ -16,10 +16,11 @@ from ledgercli.reports import cells, many, values
 from ledgercli.reports.problems import annotation, count_line, problem_lines, write_text
 from ledgercli.reports.screen import Screen
 from ledgercli.reports.steps import Steps
-from ledgercli.reports.summary import Tally, counted
+from ledgercli.reports.summary import counted, tally_text
 from ledgercli.reports.terminal import RunReport, call_text
 from ledgercli.runs import Job, Options
 from ledgercli.sources import Problem
+from ledgercli.tally import Tally
 
 PLAIN = Screen(None, encoding="utf-8", colour=False)
 MASK = {"redacted": "hmac-sha256:" + "0" * 64}
@@ -223,7 +224,7 @@ def test_counts_say_every_outcome_once():
     for outcome in ("ok", "ok", "denied", "error", "waiting"):
         tally.add(step(outcome=outcome))
     tally.add(step(verdict=None))
-    assert tally.text() == "5 steps: 2 ran, 1 denied, 1 failed, 1 waiting"
+    assert tally_text(tally) == "5 steps: 2 ran, 1 denied, 1 failed, 1 waiting"
     assert counted(1, "policy", "policies") == "1 policy"
     assert counted(12_000, "policy", "policies") == "12,000 policies"
 

@@ -32,6 +32,10 @@ WHOLE = [
         ledgers.opening(**ledgers.FORKED, prev=None),
         ledgers.opening(prev=None, engine={"kind": "model", "model": "m"}),
         ledgers.resume(),
+        ledgers.resume() | {"engine": {"kind": "model", "model": "m"}},
+        ledgers.step(1) | {"engine": ledgers.ASKED},
+        ledgers.intent(1) | {"engine": ledgers.ASKED | {"cost": None, "seconds": 1}},
+        ledgers.closing(1, limit="max_cost", engine=ledgers.ASKED),
         ledgers.checkpoint(0) | {"history": {"calls": 3}},
     )
 ]

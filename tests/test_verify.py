@@ -150,6 +150,7 @@ def test_any_byte_of_any_line_but_the_last_may_change_and_is_found(tmp_path: Pat
             assert {problem.line for problem in found} <= {at, at + 1, at + 2, at + 3}, (at, offset, found)
 
 
+@pytest.mark.slow
 def test_any_byte_of_a_ledger_with_every_kind_of_line_may_change_and_is_found(tmp_path: Path) -> None:
     lines = live(tmp_path / "good").read_bytes().splitlines(keepends=True)
     for at in range(len(lines) - 1):
@@ -537,6 +538,7 @@ def test_steps_are_numbered_on_over_a_rollback(tmp_path: Path) -> None:
     assert [one.message for one in verify(path).problems] == ["step 2 has a line already"]
 
 
+@pytest.mark.slow
 def test_every_key_of_every_kind_of_line_is_held_to_its_kind(tmp_path: Path) -> None:
     """Forged with a good chain: a value of another kind, or a key too many, is found in its line."""
     lines = live(tmp_path / "good").read_bytes().splitlines(keepends=True)

@@ -41,6 +41,10 @@ an argument that nothing read, of a call that came to nothing
   program changed: step.action.args.*
 an outcome that nobody saw
   program changed: step.outcome
+how a model is asked, which options may say otherwise
+  loop changed: open.engine.*
+  loop changed, removed: resume.engine.*
+  loop removed: resume.engine
 how a program says that it ended, or that an interruption or an error came
   both changed: close.error, close.status
   both retyped: close.answer
@@ -69,6 +73,17 @@ the order of keys, which nothing reads
   loop reordered: checkpoint 0.state.constraints, checkpoint 0.state.facts, checkpoint 0.state.facts.*
   loop reordered: checkpoint 0.state.flags, checkpoint 0.state.goals, open.state.constraints, open.state.goals
   loop reordered: resume.state_diff
+what asking a model took, which nothing else tells
+  loop added, removed: close.engine.faults, step.engine.faults
+  loop added: intent.engine.faults
+  loop changed, retyped: close.engine.tokens.completion, close.engine.tokens.prompt, intent.engine.cost
+  loop changed, retyped: intent.engine.tokens.completion, intent.engine.tokens.prompt
+  loop changed, retyped: step.engine.tokens.completion, step.engine.tokens.prompt
+  loop changed: close.engine.faults[].kind, close.engine.faults[].said, close.engine.prompt, close.engine.seconds
+  loop changed: intent.engine.prompt, intent.engine.seconds, step.engine.cost, step.engine.faults[].kind
+  loop changed: step.engine.faults[].said, step.engine.prompt, step.engine.seconds
+  loop removed: close.engine, intent.engine
+  loop retyped: close.engine.cost
 what a program says that it is
   program added: open.engine.*
   program changed: open.engine.kind

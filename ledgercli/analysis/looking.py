@@ -158,7 +158,7 @@ def _of_scenario(reader: _Reader) -> Iterator[Look]:
             yield Look(node, judges=False)
         for node in reader.texts(document, (*place, "propose", "args"), entry.propose.args, env):
             yield Look(node, judges=False)
-    for node in reader.texts(document, ("answer",), file.answer, env):
+    for node in reader.texts(document, ("answer",), file.answer_text, env):
         yield Look(node, judges=False)
     for node in _of_goals(reader, file.goals, document, ("goals",), env):
         yield Look(node, judges=True)

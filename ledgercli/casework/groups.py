@@ -21,8 +21,8 @@ from ledgercli.documents import Document, Place
 from ledgercli.errors import InvalidDocumentError, LedgerCliError
 from ledgercli.loading import Loader, located, refuse
 from ledgercli.names import type_named
-from ledgercli.policy import Pack
-from ledgercli.policytests import check, check_examples, rule_names, rulebook_of
+from ledgercli.policy import Pack, rule_names
+from ledgercli.policytests import check, check_examples, rulebook_of
 from ledgercli.rulebook import Rulebook
 from ledgercli.sources import Problem
 from ledgercli.toolset import Tool, Toolset, ToolsetFile

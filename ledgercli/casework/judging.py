@@ -16,7 +16,7 @@ from ledgercli.casework.outcomes import Difference, Failure, Outcome, Reason, Sa
 from ledgercli.casework.preparing import Ready, Unready, Wanted
 from ledgercli.documents import Document, Place
 from ledgercli.enforcer import STRICTNESS, not_known
-from ledgercli.policytests import BUILT_IN
+from ledgercli.policy import BUILT_IN
 from ledgercli.records import Finding, Verdict
 from ledgercli.why.accounts import plain
 from ledgercli.why.rulewise import Evaluated, RuleSays, Rulewise

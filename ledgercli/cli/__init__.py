@@ -38,6 +38,7 @@ COMMANDS: Final = (
     Entry("run", "approve", "answer a run that waits"),
     Entry("run", "rollback", "go back to an earlier state"),
     Entry("look", "list", "find runs and steps"),
+    Entry("look", "summarize", "one run, or many"),
     Entry("look", "why", "explain the verdict at LEDGER@STEP"),
     Entry("look", "diff", "compare two ledgers, folders or packs"),
     Entry("look", "replay", "judge again; --pack: what would these rules have done?"),
@@ -47,6 +48,8 @@ COMMANDS: Final = (
     Entry("rules", "capture", "a case from LEDGER@STEP"),
     Entry("rules", "doc", "a pack in plain sentences"),
     Entry("more", "schema", "the JSON Schema of a kind of file"),
+    Entry("more", "prompt", "what a model would get, part by part"),
+    Entry("more", "export", "training data from recorded runs"),
     Entry("more", "completion", "completion for bash, zsh or fish"),
 )
 NAMES: Final = frozenset(entry.name for entry in COMMANDS)
@@ -135,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from ledgercli.cli import failures
 
     with failures.as_exit_code() as code:
-        code.value = int(_run(list(sys.argv[1:] if arguments is None else arguments)) or 0)
+        code.value = int(_run([*(sys.argv[1:] if arguments is None else arguments)]) or 0)  # `list` is a module here
         failures.flush()
     failures.let_go()
     return code.value

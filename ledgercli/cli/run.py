@@ -29,9 +29,11 @@ _EXAMPLES = (
     "ledger run weather.yaml --task Shanghai --set constraints.max_steps=3",
     "ledger run shop.yaml --pack stricter.yaml --out shop.ledger.jsonl",
     "ledger run recorded.yaml --mode shadow --out runs/",
+    "ledger run weather.yaml --model ollama/qwen3:8b --temperature 0",
     "ledger run --resume w.ledger.jsonl",
     "ledger run --resume w.ledger.jsonl --unknown done --result '{\"id\": 5}'",
     "ledger run --from w.ledger.jsonl@3 --pack stricter.yaml",
+    "ledger run shop.yaml --trials 10 --jobs 4 --min-pass 0.8",
     "L=$(ledger run -q weather.yaml)",
 )
 
@@ -54,6 +56,10 @@ _EXAMPLES = (
 )
 @click.option("--task", metavar="TEXT", help="Instead of the scenario's task.")
 @click.option("--reply", "replies", multiple=True, metavar="TEXT", help="What the user says, in order.")
+@click.option("--trials", type=click.IntRange(1), metavar="K", help="Run each scenario K times: how often it passes.")
+@click.option("--jobs", "workers", type=click.IntRange(1), metavar="N", help="With --trials: N runs at once.")
+@click.option("--min-pass", type=click.FloatRange(0, 1), metavar="R", help="With --trials: exit 1 if less pass. [1]")
+@click.option("--allow-writes", is_flag=True, help="With --trials: run tools that have an effect, each time.")
 @click.option("--max-steps", type=click.IntRange(0), metavar="N", help="Instead of the scenario's limit.")
 @click.option("--now", metavar="TIME", help="The time of every proposal, as 2026-08-01T12:00:00Z.")
 @click.option(
@@ -71,15 +77,23 @@ _EXAMPLES = (
     show_default=True,
     help="When lines are forced to disk.",
 )
+@click.option("--model", metavar="NAME", help="PROVIDER/NAME proposes, in place of a script or another model.")
+@click.option("--api-base", metavar="URL", help="The model's server.")
+@click.option("--temperature", type=click.FloatRange(0, 2), metavar="X", help="How freely the model chooses.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="For one reply. [60]")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="The longest reply.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Stops once it is spent.")
+@click.option("--calls", type=click.Choice(["auto", "tools", "json_schema"]), help="How the model says its calls.")
+@click.option("--keep-prompts", is_flag=True, help="Write whole prompts beside the ledger: NAME.prompts.jsonl.")
 @click.option("--checkpoint", type=click.IntRange(1), metavar="N", help="Write the whole state every N steps.")
 @click.option("--reference", is_flag=True, help="Keep digests of the files in the ledger, not their text.")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "jsonl"]),
+    type=click.Choice(["text", "json", "jsonl", "markdown"]),
     default="text",
     show_default=True,
-    help="json: one object at the end; jsonl: the ledger's lines.",
+    help="json: one object at the end; jsonl: the ledger's lines (a line a trial); markdown: of --trials.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print the ledger's path only.")
 @click.option("-v", "--verbose", count=True, help="More: what was read, whole digests; -vv: whole results.")
@@ -96,11 +110,23 @@ def command(  # noqa: PLR0913 - one parameter an option
     sets: tuple[str, ...],
     task: str | None,
     replies: tuple[str, ...],
+    trials: int | None,
+    workers: int | None,
+    min_pass: float | None,
+    allow_writes: bool,
     max_steps: int | None,
     now: str | None,
     mode: str,
     approve: str | None,
     sync: Sync,
+    model: str | None,
+    api_base: str | None,
+    temperature: float | None,
+    timeout: float | None,
+    max_tokens: int | None,
+    max_cost: float | None,
+    calls: str | None,
+    keep_prompts: bool,
     checkpoint: int | None,
     reference: bool,
     form: Form,
@@ -112,14 +138,35 @@ def command(  # noqa: PLR0913 - one parameter an option
     --resume goes on after a crash, a limit or an approval; nothing is judged again, and a call that was cut off is
     never repeated unless you say that it had no effect. --from begins a new run with the state after a step of another.
 
+    --trials runs each scenario K times: how often it passes, and how likely k of k runs do (pass^k).
+
     Exit code: 0 completed, 1 failed, 3 halted, at a limit or awaiting approval, 4 an engine or server failed; with
-    `expect:` in the scenario 0 if all is as expected, else 1. Of several runs the highest.
+    `expect:` in the scenario 0 if all is as expected, else 1. Of several runs the highest. With --trials 0 if all pass,
+    or as many as --min-pass asks for.
     """
     from ledgercli.cli import NAMES
 
     names = (*paths, *scenarios)
-    options = Options(out, packs, sets, task, replies, max_steps, now, mode == "shadow", sync, reference, checkpoint)
+    options = Options(
+        out, packs, sets, task, replies, max_steps, now, mode == "shadow", sync, reference, checkpoint,
+        model=_said(
+            model=model, api_base=api_base, temperature=temperature, timeout=timeout, max_tokens=max_tokens,
+            max_cost=max_cost, calls=calls,
+        ),
+        keep_prompts=keep_prompts,
+        trials=trials,
+        allow_writes=allow_writes,
+    )  # fmt: skip
     _refuse_senseless(names, options, resume, origin, unknown, result)
+    if trials is None:
+        _refuse_without_trials(workers, min_pass, form, allow_writes=allow_writes)
+    else:
+        if resume or origin:
+            raise click.UsageError("--trials begins each run anew; it does not go with --resume or --from")
+        from ledgercli.cli.trying import Asked, try_all
+
+        asked = Asked(trials, workers or 1, min_pass, form, quiet and form == "text", verbose > 0)
+        return try_all(prepare(names, options), asked, _approver(approve if approve in ("yes", "no") else "unasked"))
     worst = ExitCode.YES
     summaries: list[dict[str, Any]] = []
     report = RunReport(form=form, verbosity=verbose, quiet=quiet and form == "text", commands=NAMES)
@@ -146,6 +193,11 @@ def command(  # noqa: PLR0913 - one parameter an option
     if form == "json":
         write_json(Screen.stdout(), {"schema": "run/1", "runs": summaries})
     return worst
+
+
+def _said(**flags: Any) -> dict[str, Any]:
+    """Return the flags that were given."""
+    return {name: value for name, value in flags.items() if value is not None}
 
 
 def _refuse_senseless(  # noqa: PLR0913 - what goes with what
@@ -178,6 +230,16 @@ def _refuse_senseless(  # noqa: PLR0913 - what goes with what
         raise click.UsageError("--mode does not go with --resume: a run goes on in the mode that it began in")
 
 
+def _refuse_without_trials(workers: int | None, least: float | None, form: str, *, allow_writes: bool) -> None:
+    """Refuse options that say something of trials alone."""
+    named = {"--jobs": workers, "--min-pass": least is not None, "--allow-writes": allow_writes}
+    for option, said in named.items():
+        if said:
+            raise click.UsageError(f"{option} goes with --trials K")
+    if form == "markdown":
+        raise click.UsageError("--format markdown goes with --trials K; a run is told as text, json or jsonl")
+
+
 def _until_interrupted(jobs: Iterable[Job], report: RunReport, approve: str | None) -> Iterator[dict[str, Any]]:
     """Run one after the other; Ctrl-C ends the run that it meets, and no other begins."""
     for job in jobs:
@@ -198,7 +260,7 @@ def _approver(approve: str | None) -> Approver:
     def answer(proposal: Proposal, verdict: Verdict) -> tuple[bool, str] | None:
         if approve in ("yes", "no"):
             return approve == "yes", f"--approve {approve}"
-        if not sys.stdin.isatty():
+        if approve == "unasked" or not sys.stdin.isatty():
             return None
         question = f"{verdict.reason} Let {call_text(proposal.tool, proposal.args)} run?"
         try:
@@ -236,9 +298,13 @@ class _Terminal:
         """Show exactly the call and return whether the answer is yes."""
         return is_yes(_prompt(f"{call_text(tool, args)}\nyes or no"))
 
+    def listen(self) -> str | None:
+        """Ask for a word where the engine has no next step; an empty line ends the run."""
+        return _prompt("there is no next step; say something, or press Enter to end", default="")
 
-def _prompt(question: str) -> str:
+
+def _prompt(question: str, default: str | None = None) -> str:
     try:
-        return str(click.prompt(question, prompt_suffix="\n> ", err=True))
+        return str(click.prompt(question, default=default, show_default=False, prompt_suffix="\n> ", err=True))
     except click.Abort as error:  # what click makes of Ctrl-C
         raise KeyboardInterrupt from error

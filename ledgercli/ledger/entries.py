@@ -60,6 +60,31 @@ class Engine(BaseModel):
     kind: str
 
 
+class Tokens(_Record):
+    """How long a prompt and a reply were; null where the server did not say."""
+
+    prompt: Count | None
+    completion: Count | None
+
+
+class Fault(_Record):
+    """A reply that could not be used."""
+
+    kind: str
+    said: str = Field(description="How it began.")
+
+
+class Asked(_Record):
+    """What asking a model took, all replies together that could not be used and the one that could."""
+
+    model: str
+    tokens: Tokens
+    cost: Annotated[float, Field(ge=0)] | None = Field(description="In US dollars; null where no price is known.")
+    seconds: Annotated[float, Field(ge=0)]
+    prompt: Digest = Field(description="SHA-256 of the prompt that the last reply answered.")
+    faults: list[Fault] = []
+
+
 class WholeState(_Record):
     """A state with all its parts; its step number stands in no line."""
 
@@ -150,6 +175,7 @@ class Intent(_Line):
     now: Time
     action: Action
     verdict: Verdict
+    engine: Asked | None = Field(None, description="What asking for it took.")
 
 
 class Step(_Line):
@@ -168,6 +194,7 @@ class Step(_Line):
     judged: Count | None = Field(
         None, description="The seq of the line behind which it was judged, where others came in between."
     )
+    engine: Asked | None = Field(None, description="What asking for it took, if no intent has said that.")
 
 
 class Bound(_Record):
@@ -206,6 +233,7 @@ class Resume(_Line):
     kind: Literal["resume"]
     files: list[File] = Field(description="Those that are others than before.")
     state_diff: JsonMap = Field({}, description="What these files change in the state.")
+    engine: Engine | None = Field(None, description="Who proposes from here on, if that is another.")
 
 
 class Origin(_Record):
@@ -250,6 +278,7 @@ class Close(_Line):
     counterfactual_from: StepNumber | None = Field(
         None, description="The step from which on the recording is no longer what would have happened."
     )
+    engine: Asked | None = Field(None, description="What asking took that led to no step.")
 
 
 Entry = Annotated[

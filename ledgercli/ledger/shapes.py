@@ -24,6 +24,7 @@ Time = Annotated[
 ]
 Count = Annotated[int, Meta(ge=0)]
 StepNumber = Annotated[int, Meta(ge=1)]
+Amount = Annotated[float, Meta(ge=0)]
 JsonMap = dict[Any, Any]  # a JSON key is a text: asking each one takes as long as all else here
 
 
@@ -47,6 +48,25 @@ class _File(_Record):
 
 class _Engine(Struct, gc=False):
     kind: str
+
+
+class _Tokens(_Record):
+    prompt: Count | None
+    completion: Count | None
+
+
+class _Fault(_Record):
+    kind: str
+    said: str
+
+
+class _Asked(_Record):
+    model: str
+    tokens: _Tokens
+    cost: Amount | None
+    seconds: Amount
+    prompt: Digest
+    faults: list[_Fault] = []
 
 
 class _State(_Record):
@@ -123,6 +143,7 @@ class _Intent(_Line, kw_only=True):
     now: Time
     action: _Action
     verdict: _Verdict
+    engine: _Asked | None = None
 
 
 class _Step(_Line, kw_only=True):
@@ -137,6 +158,7 @@ class _Step(_Line, kw_only=True):
     state_unset: list[str] = []
     problems: list[str] = []
     judged: Count | None = None
+    engine: _Asked | None = None
 
 
 class _Bound(_Record):
@@ -167,6 +189,7 @@ class _Resume(_Line, kw_only=True):
     kind: Literal["resume"]
     files: list[_File]
     state_diff: JsonMap = {}
+    engine: _Engine | None = None
 
 
 class _Origin(_Record):
@@ -201,6 +224,7 @@ class _Close(_Line, kw_only=True):
     limit: str | None = None
     error: Any = None
     counterfactual_from: StepNumber | None = None
+    engine: _Asked | None = None
 
 
 SHAPES: Final[dict[str, type[_Line]]] = {

@@ -14,10 +14,12 @@ from typing import Any, Final
 
 from ledgercli import cel, paths
 from ledgercli.books import Books
+from ledgercli.decision import ENGINES
 from ledgercli.errors import ProposalError
-from ledgercli.loop import MAX_DENIALS, MAX_STEPS
+from ledgercli.loop import MAX_DENIALS, MAX_STEPS, WRITTEN
 from ledgercli.records import Line, close_line, open_line, recovery_line
 from ledgercli.reopening import adapted
+from ledgercli.replay.asking import engine_faults
 from ledgercli.rulebook import Rulebook
 from ledgercli.runnable import LIMITS
 
@@ -113,13 +115,16 @@ def opening_faults(books: Books, opening: Mapping[str, Any]) -> Iterator[Fault]:
     if scenario is not None and "from" not in opening:
         yield from _declared(books.rules, said)
     if scenario is None:
-        if engine["kind"] in ("script", "recording"):
+        if engine["kind"] in ENGINES:
             yield "engine.kind", engine["kind"], "guard: there is no scenario"
         return
-    recording = scenario.file.decide.recording
-    proposes = {"kind": "script"}
-    if recording is not None:
-        proposes = {"kind": "recording", "file": recording.file, "format": recording.format}
+    decide = scenario.file.decide
+    proposes: dict[str, Any] = {"kind": "script" if decide.model is None else "model"}
+    if decide.recording is not None:
+        proposes = {"kind": "recording", "file": decide.recording.file, "format": decide.recording.format}
+    elif engine["kind"] == "model":  # an option may put one in a script's place
+        yield from engine_faults(engine)
+        return
     if list(engine.items()) != list(proposes.items()):
         yield "engine", engine, proposes
 
@@ -139,29 +144,28 @@ def _declared(rules: Rulebook, said: Mapping[str, Any]) -> Iterator[Fault]:
             yield f"state.constraints.{name}", value, "a number from 0"
 
 
-def closing_faults(books: Books, opening: Mapping[str, Any], close: Mapping[str, Any], last: Last) -> Iterator[Fault]:
+def closing_faults(books: Books, close: Mapping[str, Any], last: Last) -> Iterator[Fault]:
     """Yield what a `close` line should say otherwise.
 
     Arguments:
         books: the books before it.
-        opening: the ledger's first line.
         close: the line.
-        last: what the latest steps were.
+        last: what the lines before it were.
 
     """
-    engine, status = opening["engine"]["kind"], close["status"]
+    engine, status = last.engine["kind"], close["status"]
     possible = _possible(engine, books.state.status)
     if status not in possible:
         yield "status", status, " or ".join(sorted(possible))
     if status == "awaiting_approval" and last.outcome != "waiting":
         yield "status", status, "no step waits for an approval"
     if status == "limit":
-        yield from _limit(books, close)
+        yield from _limit(books, close, last)
     elif close.get("limit") is not None:
         yield "limit", close["limit"], None
     if last.reopened == "rollback":  # no run closed it, but whoever rolled it back
         yield from _sealed(close, "interrupted", None)
-    elif engine in ("script", "recording"):
+    elif engine in ENGINES:
         yield from _by_loop(books, close, last)
 
 
@@ -171,7 +175,9 @@ def _possible(engine: str, status: str) -> set[str]:
         return {"completed", *_ANY_TIME}
     if status != "running":
         return {status, *_ANY_TIME}
-    return {*_WHILE_RUNNING, *_ANY_TIME} if engine == "script" else {*_WHILE_RUNNING, *_ANY_TIME, "completed", "halted"}
+    if engine in ENGINES:
+        return {*_WHILE_RUNNING, *_ANY_TIME}
+    return {*_WHILE_RUNNING, *_ANY_TIME, "completed", "halted"}
 
 
 def _by_loop(books: Books, close: Mapping[str, Any], last: Last) -> Iterator[Fault]:
@@ -201,10 +207,16 @@ class Last:
         self.first_denial: int | None = None
         self.reopened: str | None = None  # by which kind of line: what closes the ledger again may be no run
         self.answer: Any = None  # of the latest close, until the run goes on
+        self.engine: Mapping[str, Any] = {}  # who proposes
+        self.cost = 0.0  # of all that a model was asked
 
     def see(self, record: Mapping[str, Any]) -> None:
         """Take in the next line."""
         kind = record["kind"]
+        if kind in ("open", "resume"):
+            self.engine = record.get("engine", self.engine)
+        else:
+            self.cost += cost_of(record)
         if kind == "step":
             self.outcome, self.now = record["outcome"], record["now"]
             if self.outcome == "denied" and self.first_denial is None:
@@ -217,7 +229,12 @@ class Last:
             self.answer = record["answer"]
 
 
-def _limit(books: Books, close: Mapping[str, Any]) -> Iterator[Fault]:
+def cost_of(record: Mapping[str, Any]) -> float:
+    """What asking took that a line tells of, in US dollars; 0 where no price is known."""
+    return float((record.get("engine") or {}).get("cost") or 0)
+
+
+def _limit(books: Books, close: Mapping[str, Any], last: Last) -> Iterator[Fault]:
     limits = books.state.tree["constraints"]
     name = close.get("limit")
     reached = {
@@ -225,6 +242,7 @@ def _limit(books: Books, close: Mapping[str, Any]) -> Iterator[Fault]:
         "max_denials": (books.history.denials_in_a_row, limits.get("max_denials", MAX_DENIALS)),
         "max_seconds": (0, 0 if "max_seconds" in limits else None),
         "max_repeats": (0, 0 if "max_repeats" in limits else None),
+        "max_cost": (last.cost + cost_of(close), last.engine.get("max_cost")),
     }
     if name not in reached:
         yield "limit", name, f"one of {', '.join(reached)}"
@@ -243,25 +261,28 @@ def _words(books: Books, close: Mapping[str, Any], last: Last) -> Iterator[Fault
     if status == "error":
         if not isinstance(error, str):
             yield "error", error, "a text that says what went wrong"
-    elif (should := _error(books, close, moments)) is _GOES_ON:
+    elif (should := _error(books, close, moments, last)) is _GOES_ON:
         yield "status", status, _GOES_ON
     elif should is not paths.ABSENT and not paths.same(error, should):
         yield "error", error, should
     responder = books.rules.responder
-    if responder is not None and not (status == "error" and answer is None):
+    if responder is not None and responder.by_model:
+        if answer is not None and (not isinstance(answer, str) or status not in WRITTEN):
+            yield "answer", answer, "a text, where the run has come to an end"
+    elif responder is not None and not (status == "error" and answer is None):
         made = _always(moments, lambda now: responder.answer(books.state, books.history, now))
         if made is not paths.ABSENT and not paths.same(made, answer):
             yield "answer", answer, made
 
 
-def _error(books: Books, close: Mapping[str, Any], moments: Sequence[cel.Timestamp]) -> Any:
+def _error(books: Books, close: Mapping[str, Any], moments: Sequence[cel.Timestamp], last: Last) -> Any:
     """What a close must say went wrong; `ABSENT` if that cannot be told."""
     status, said = close["status"], books.state.tree["error"]
     if status in ("interrupted", "awaiting_approval") or close.get("limit") == "max_repeats" or books.recorded:
         return None
     if status != "failed" or books.state.status == "failed":
         return said
-    script = books.rules.script
+    script = books.rules.script if last.engine["kind"] == "script" else None
     return paths.ABSENT if script is None else _always(moments, lambda now: _nothing_left(books, now))
 
 

@@ -18,10 +18,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import orjson
 
 from ledgercli import cel, ledger, paths
 from ledgercli.books import Books
+from ledgercli.decision import ENGINES
 from ledgercli.errors import (
     InvalidDocumentError,
     LedgerCliError,
@@ -35,6 +37,7 @@ from ledgercli.ledger import Entry
 from ledgercli.past import UNFIT, Follower, overtaken
 from ledgercli.records import Line, Proposal, Result, Verdict
 from ledgercli.redaction import holds_mask
+from ledgercli.replay.asking import asking_faults
 from ledgercli.replay.endings import (
     Fault,
     Last,
@@ -177,6 +180,8 @@ class _Replay:
             books = self._follower.books
             assert books is not None
             return self._faults(entry, opening_faults(books, record)) or _rewritten(entry)
+        if (found := self._faults(entry, asking_faults(record, self._last.engine, _writer(books)))) is not None:
+            return found
         if kind in _ENDS:
             return self._ended(books, entry)
         if kind == "resume":
@@ -199,7 +204,7 @@ class _Replay:
         """Hold a `close` against how the run ended; where a torn end was moved to, nothing in the ledger says."""
         if entry.kind == "recovery":
             return self._faults(entry, recovery_faults(entry.record)) or _rewritten(entry)
-        found = self._faults(entry, closing_faults(books, self._follower.opening, entry.record, self._last))
+        found = self._faults(entry, closing_faults(books, entry.record, self._last))
         books.see(entry.record)
         return found or _rewritten(entry)
 
@@ -212,7 +217,7 @@ class _Replay:
         if (found := self._faults(entry, resuming_faults(books, rules, record))) is not None:
             return found
         sets, files = record.get("state_diff", {}), files_written(record["files"])
-        line, then = books.resumed(sets, record["at"], rules, files)
+        line, then = books.resumed(sets, record["at"], rules, files, record.get("engine"))
         if not _same(line, entry):
             return _difference(entry, line)
         then()
@@ -223,7 +228,7 @@ class _Replay:
         record = entry.record
         if entry.kind not in _JUDGED or record["step"] in books.pending:
             return None
-        if self._follower.opening["engine"]["kind"] not in ("script", "recording"):
+        if self._last.engine["kind"] not in ENGINES:
             return None
         return _differs(entry, "proposal", record["action"], f"none: step {min(books.pending)} is pending")
 
@@ -272,7 +277,8 @@ class _Replay:
         return books.executed(step, result, at, settled=_settles(books, step, result))
 
     def _checked(self, books: Books, record: Mapping[str, Any]) -> tuple[Verdict, Line | None, Callable[[], None]]:
-        proposal, now = Proposal.from_json(record["action"]), cel.Timestamp.parse(record["now"])
+        proposal = msgspec.structs.replace(Proposal.from_json(record["action"]), engine=record.get("engine"))
+        now = cel.Timestamp.parse(record["now"])
         checked = books.check(proposal, now, record["at"], _unkept(record))
         self._verdict = checked[0]
         return checked
@@ -297,7 +303,7 @@ class _Replay:
     def _proposed(self, books: Books, entry: Entry) -> Divergence | None:
         """Ask the scenario's script for its proposal again; a call that was just approved is not proposed anew."""
         record, script = entry.record, books.rules.script
-        if script is None or self._follower.opening["engine"]["kind"] != "script" or self._last.outcome == "waiting":
+        if script is None or self._last.engine["kind"] != "script" or self._last.outcome == "waiting":
             return None
         if record["step"] in books.pending:
             return None
@@ -312,6 +318,12 @@ class _Replay:
         for part, said, should in faults:
             return Divergence(entry.line, None, f"{entry.kind}.{part}", said, should)
         return None
+
+
+def _writer(books: Books) -> str | None:
+    """The model that writes the answer, if one does."""
+    scenario = books.rules.scenario
+    return None if scenario is None or scenario.file.writer is None else scenario.file.writer.model
 
 
 def _whole(history: Mapping[str, Any]) -> bool:

@@ -112,7 +112,15 @@ class DiffReport:
                 yield f"{word if len(found) > 1 else kind} {'differ' if len(found) > 1 else 'differs'}: {names}"
         for part in self._diff.parts:
             if part.kind not in _PLURAL:
-                yield f"{part.kind} differs: A {self._named(part.a)}, B {self._named(part.b)}"
+                one, other = self._named(part.a), self._named(part.b)
+                if one == other:  # the same model, asked in another way
+                    one, other = (self._ways(side, than) for side, than in ((part.a, part.b), (part.b, part.a)))
+                yield f"{part.kind} differs: A {one}, B {other}"
+
+    def _ways(self, part: Any, than: Any) -> str:
+        """Return how a model is asked, as far as that is not so on the other side."""
+        ways = [f"{key} {self._screen.safe(str(value))}" for key, value in part.items() if than.get(key) != value]
+        return f"{self._named(part)} ({', '.join(ways) or 'otherwise'})"
 
     def _named(self, part: Any) -> str:
         """Return an engine by its model or its kind, a mode by its name."""

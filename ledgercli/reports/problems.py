@@ -17,6 +17,7 @@ from ledgercli.ledger.verify import Report
 from ledgercli.reports.cells import CUT, WIDTH, cells, cut, inert, wrap
 from ledgercli.reports.screen import Screen, Style
 from ledgercli.reports.summary import counted
+from ledgercli.scrubbing import scrubbed
 from ledgercli.sources import Problem, Severity
 
 _STYLES: Final[Mapping[Severity, Style]] = {"error": "red", "warning": "yellow"}
@@ -48,7 +49,7 @@ def problem_lines(problem: Problem, screen: Screen) -> Iterator[str]:
         start = problem.column - 1
         parts = [problem.source_line[:start], problem.source_line[start : start + problem.length]]
         parts.append(problem.source_line[start + problem.length :])
-        drawn = [screen.safe(part.replace("\t", " " * _TAB)) for part in parts]
+        drawn = [screen.safe(scrubbed(part).replace("\t", " " * _TAB)) for part in parts]
         shown, marked = _excerpt(*drawn, room=WIDTH - gutter - 3)
         yield f"{' ' * gutter} |"
         yield f"{problem.line:>{gutter}} | {shown}".rstrip()

@@ -24,8 +24,10 @@ from ledgercli.reports.many import many_lines
 from ledgercli.reports.places import RulePlace, nowhere, rule_places
 from ledgercli.reports.screen import Screen
 from ledgercli.reports.steps import Steps
-from ledgercli.reports.summary import Tally, counted
+from ledgercli.reports.summary import counted, tally_text
+from ledgercli.reports.titles import heading, title
 from ledgercli.runs import Job
+from ledgercli.tally import Tally
 
 Form = Literal["text", "json", "jsonl"]
 
@@ -97,9 +99,8 @@ class RunReport:
 
     def line(self, line: Line) -> None:
         """Show a line of the ledger, which was just written."""
-        if line["kind"] == "step":
-            self._tally.add(line)
-        elif line["kind"] == "close":
+        self._tally.see(line)
+        if line["kind"] == "close":
             self._close = line
         if self.trouble is not None or self._quiet or self._brief or self._form == "json":
             return
@@ -189,13 +190,7 @@ class RunReport:
 
     def _header(self, line: Line) -> list[str]:
         """Return who and what takes part; on two lines where the task would have no room."""
-        packs = ", ".join(file["name"] for file in line["files"] if file["kind"] == "pack")
-        names = [file["name"] for file in line["files"] if file["kind"] == "scenario"] or ["run"]
-        rest = self._out.safe(f"packs {packs or 'none'}  engine {_engine(line['engine'])}")
-        rest += "  mode shadow" if line["mode"] == "shadow" else ""
-        came = line.get("from")
-        more = [] if came is None else [self._out.safe(f"  from {came['ledger']}@{came['step']}")]
-        return [*self._titled(names[0], line["state"]["task"], rest), *more, *self._changed(), ""]
+        return [*heading(self._out, line), *self._changed(), ""]
 
     def _resumed(self, line: Line) -> list[str]:
         """Return what goes on, and what is other than before."""
@@ -205,22 +200,12 @@ class RunReport:
         steps = again.books.steps
         rest = f"resumed after step {steps}" if steps else "resumed before its first step"
         name = scenario.name if scenario else "run"
-        lines = [*self._titled(name, str(again.books.state.tree["task"]), rest), *self._changed()]
+        lines = [*title(self._out, name, str(again.books.state.tree["task"]), rest), *self._changed()]
         given = list(self._steps.changes(line))
         return [*lines, *given, ""]
 
     def _changed(self) -> list[str]:
         return [f"  --pack: {self._out.safe(change)}" for change in self._changes]
-
-    def _titled(self, name: str, said: str, rest: str) -> list[str]:
-        first = f"{self._out.safe(name)}  task "
-        task = list(values.parts(said))
-        room = WIDTH - cells(first) - cells(rest) - 2
-        if cells(self._out.cut(task, None)) <= room or room >= WIDTH // 3:
-            lines = [f"{first}{self._out.cut(task, room)}  {rest}"]
-        else:
-            lines = [first + self._out.cut(task, WIDTH - cells(first)), f"  {rest}"]
-        return lines
 
     def _ending(self, close: Mapping[str, Any], ledger: str, head: str | None) -> list[str]:
         status = close["status"]
@@ -229,7 +214,7 @@ class RunReport:
             lines += [*self._answer(close["answer"]), ""]
         width = _width(status)
         word = self._out.paint(status, "red" if status in _BAD else None) + " " * (width - len(status))
-        told, why = self._tally.text(), self._why(close)
+        told, why = tally_text(self._tally), self._why(close)
         fits = width + cells(told + why) <= WIDTH
         lines += [word + told + why] if fits else [word + told, " " * width + why.strip()]
         if status in _BAD and close.get("error") not in (None, self._last_error()):
@@ -303,7 +288,3 @@ def _width(status: str) -> int:
 def call_text(tool: str, args: Mapping[str, Any]) -> str:
     """Return a call for a question: whole, since a yes is a yes to exactly this."""
     return cut(values.call(tool, args), None)
-
-
-def _engine(engine: Mapping[str, Any]) -> str:
-    return str(engine.get("model") or engine["kind"])

@@ -32,7 +32,17 @@ def test_each_command_has_a_help_that_fits_and_ends_with_examples(ledger, name):
 
 
 def test_every_command_file_is_in_the_table_and_exports_its_command():
-    helpers = {"__init__", "common", "failures", "judged", "progress"}
+    helpers = {
+        "__init__",
+        "common",
+        "failures",
+        "judged",
+        "progress",
+        "prompt_sources",
+        "prompted",
+        "recounting",
+        "trying",
+    }
     files = {path.stem for path in (PROJECT / "ledgercli" / "cli").glob("*.py")} - helpers
     assert files == {name.replace("-", "_") for name in cli.NAMES}
 
