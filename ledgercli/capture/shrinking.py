@@ -20,7 +20,7 @@ from ledgercli.casework.judging import rules_of
 from ledgercli.casework.preparing import Preparer, Ready
 from ledgercli.paths import ABSENT, Path
 from ledgercli.records import Proposal, Verdict
-from ledgercli.redaction import is_mask
+from ledgercli.why.related import values_in
 from ledgercli.why.situations import Situation, at, begins, put
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ def said(verdict: Verdict) -> object:
 def known(situation: Situation) -> dict[Path, Any]:
     """Return all that is known, leaf by leaf; a list is one leaf."""
     tree = situation.state.tree
-    leaves = ((path, value) for part in PARTS for path, value in _leaves(plain(tree.get(part) or {}), (part,)))
+    leaves = ((path, value) for part in PARTS for path, value in values_in(plain(tree.get(part) or {}), (part,)))
     some = {path: value for path, value in leaves if len(path) > 1}  # a part that is empty says nothing
     return {("task",): tree["task"], **some}
 
@@ -113,14 +113,6 @@ def _absent(given: Mapping[str, Any], here: Any, path: Path) -> Iterator[Path]:
             yield (*path, key)
         elif isinstance(value, Mapping):
             yield from _absent(value, below, (*path, key))
-
-
-def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    if isinstance(value, Mapping) and value and not is_mask(value):
-        for key, item in value.items():
-            yield from _leaves(item, (*path, key))
-    else:
-        yield path, value
 
 
 def meets(one: Path, other: Path) -> bool:

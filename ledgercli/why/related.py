@@ -29,7 +29,7 @@ def related(args: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tuple
         value = _at(facts, path)
         if not any(begins(other, path) for other in told):
             told[path] = None
-            for inside, leaf in _leaves(value, path):
+            for inside, leaf in values_in(value, path):
                 if leaf != path[-1]:  # that the record has its id is no news
                     yield (*_FACTS, *inside), leaf
 
@@ -78,9 +78,10 @@ def _at(facts: Mapping[str, Any], path: Path) -> Any:
     return value
 
 
-def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def values_in(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """Yield each value that is no map, with its place; a mask is a value."""
     if isinstance(value, Mapping) and value and not is_mask(value):
         for key, item in value.items():
-            yield from _leaves(item, (*path, key))
+            yield from values_in(item, (*path, key))
     else:
         yield path, value
