@@ -36,6 +36,7 @@ from ledgercli.records import (
     resume_line,
     rollback_line,
     step_line,
+    summary_line,
 )
 from ledgercli.rulebook import Rulebook
 from ledgercli.state import FROM_TASK, Origin, State, reopened
@@ -281,6 +282,19 @@ class Books:
         ]
         history = self.history.to_json()
         return checkpoint_line(at=at, step=self.steps, state=self.state.opening(), origins=origins, history=history)
+
+    def summarised(
+        self, first: int, last: int, text: str | None, at: str, engine: Mapping[str, Any] | None = None
+    ) -> Line:
+        """Return the line that says what a model made of some steps.
+
+        Raises:
+            LedgerCliError: there are no such steps.
+
+        """
+        if not 1 <= first <= last <= self.steps:
+            raise LedgerCliError(f"there are no steps {first} to {last} to sum up")
+        return summary_line(at=at, first=first, last=last, text=text, engine=engine)
 
     def close(self, status: Status, answer: Any, at: str, **more: Any) -> Turn:
         """Record how the run ended; `more` are `limit`, `error`, `counterfactual_from` where they apply."""

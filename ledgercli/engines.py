@@ -11,7 +11,9 @@ from typing import Any
 from ledgercli.decision import Engine
 from ledgercli.errors import LedgerCliError
 from ledgercli.loading import refuse
+from ledgercli.model import calling
 from ledgercli.model.engine import ModelEngine
+from ledgercli.model.folding import FoldWriter
 from ledgercli.model.settings import carried_template, chosen, settle
 from ledgercli.rulebook import Rulebook
 from ledgercli.scenario import Scenario
@@ -49,7 +51,11 @@ def engines(
     if settings is not None:
         settled = settle(settings, scenario.folder, carried_template(said))
         refuse(one for one in book.problems() if not again or one.code != ELSEWHERE)
-        return lambda: ModelEngine(settled, book)
+        writes, most = scenario.file.summariser, settings.max_cost
+        if writes is None:
+            return lambda: ModelEngine(settled, book)
+        calling.ready(writes if writes.max_cost is not None else writes.model_copy(update={"max_cost": most}))
+        return lambda: ModelEngine(settled, book, folds=FoldWriter(writes, capped=most is not None))
     script = book.script
     refuse(one for one in book.problems() if not again or one.code != ELSEWHERE)
     if script is None:

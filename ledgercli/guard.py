@@ -390,6 +390,26 @@ class Guard:
             self._take(self._books.answered(step, yes=yes, by=by, reason=reason, at=timestamp()))
             self._tell()
 
+    # ---- what was made of steps
+
+    def summarised(self, first: int, last: int, text: str | None, *, engine: Mapping[str, Any] | None = None) -> None:
+        """Write down what a model made of older steps for the next prompts; no rule reads it.
+
+        Arguments:
+            first: the first of the steps.
+            last: the last of them.
+            text: what it wrote; None where it wrote nothing that can be used.
+            engine: what asking for it took.
+
+        Raises:
+            LedgerCliError: there are no such steps, or the run has ended.
+
+        """
+        with self._lock:
+            self._open_for_steps()
+            self._append(self._books.summarised(first, last, own(text), timestamp(), engine))
+            self._tell()
+
     # ---- the end
 
     def close(self, status: Status = "completed", answer: Any = None, **more: Any) -> str | None:

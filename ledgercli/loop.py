@@ -26,7 +26,7 @@ from ledgercli import cel
 from ledgercli.decision import Engine, Limit, Recorded, Said
 from ledgercli.errors import EngineError, ExitCode, LedgerCliError, ProposalError
 from ledgercli.guard import Guard
-from ledgercli.records import Proposal, Result, Status, Verdict
+from ledgercli.records import Line, Proposal, Result, Status, Verdict
 from ledgercli.responder import Responder
 
 P = ParamSpec("P")
@@ -152,6 +152,7 @@ class Loop:
         ctrl_c: holds Ctrl-C back while the guard writes.
         first_denial: the first step that was denied, in a run that goes on.
         unrecorded: tells what asking the engine took that led to no step, for the end of the ledger.
+        summarise: has what older steps came to written for the engine, where that is due: the line, but for its time.
         listener: asks the user for a word where the engine has no next step; '' or None ends the run.
 
     """
@@ -165,6 +166,7 @@ class Loop:
     ctrl_c: CtrlC = field(default_factory=CtrlC)
     first_denial: int | None = None
     unrecorded: Callable[[], Mapping[str, Any] | None] = lambda: None
+    summarise: Callable[[], Line | None] = lambda: None
     listener: Callable[[], str | None] = lambda: None
     _started: float = 0.0
 
@@ -208,6 +210,7 @@ class Loop:
             if ended is not None:
                 return ended
             guard = self.guard
+            self._summed_up()
             proposal = self.engine.propose(guard.state, guard.history, self.clock())
             if proposal is None:
                 said = None if self._recording else self.listener()
@@ -224,6 +227,11 @@ class Loop:
             waiting = self._step(proposal)
             if waiting is not None:
                 return waiting
+
+    def _summed_up(self) -> None:
+        line = self.summarise()
+        if line is not None:
+            self._written(self.guard.summarised, line["first"], line["last"], line["text"], engine=line.get("engine"))
 
     def _step(self, proposal: Proposal) -> Ended | None:
         verdict = self._check(proposal)

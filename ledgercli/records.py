@@ -415,6 +415,11 @@ def checkpoint_line(
     return {**said, "origins": list(origins), "history": history}
 
 
+def summary_line(*, at: str, first: int, last: int, text: str | None, engine: Mapping[str, Any] | None = None) -> Line:
+    """What a model made of the steps from `first` to `last`; with no `text` it made nothing that can be used."""
+    return _with_engine({"kind": "summary", "at": at, "first": first, "last": last, "text": text}, engine)
+
+
 def recovery_line(*, at: str, offset: int, size: int, moved_to: str, torn: str) -> Line:
     """What the writer found at the end of the file and where it put it; `torn` is the digest of those bytes."""
     return {"kind": "recovery", "at": at, "offset": offset, "bytes": size, "moved_to": moved_to, "digest": torn}

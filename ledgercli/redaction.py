@@ -93,6 +93,8 @@ class Redactor:
             return {name: self.hidden(item) for name, item in value.items()}
         if key == "engine" and "faults" in value:  # a reply that could not be used may quote one
             return {**value, "faults": [{**one, "said": self._inside(one["said"])} for one in value["faults"]]}
+        if key == "text" and value is not None:  # of a summary
+            return self._inside(value)
         return self.hidden(value) if key in ("answer", "error", "problems") else value
 
     def _verdict(self, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -175,6 +175,8 @@ class Job:
             first = None if self.again is None else first_denial(self.again)
             unrecorded = partial(_first, asked)
             loop = Loop(self.guard, self.engine, runner, responder, self.clock, approver, ctrl_c, first, unrecorded)
+            if isinstance(self.engine, ModelEngine):
+                loop.summarise = self.engine.summarised
             if person is not None and any(tool.asks_person for tool in self.book.toolset.tools.values()):
                 loop.listener = person.listen
             return loop.run()

@@ -117,6 +117,12 @@ class WrittenAnswer(Model):
     model: ModelSettings = Field(description="The model; of its settings those about tool calls mean nothing here.")
 
 
+class WrittenFolds(Model):
+    """What older steps came to, written by a model in place of what is made of their counts."""
+
+    model: ModelSettings = Field(description="The model; of its settings those about tool calls mean nothing here.")
+
+
 class ExpectedRules(Model):
     """Which rules must have failed in some step, and which in none; `rule` or `pack/rule`."""
 
@@ -157,7 +163,16 @@ class ScenarioFile(Model):
     now: str | None = Field(None, description="The time of every proposal (RFC 3339); the clock if left out.")
     decide: Decide
     answer: TemplateText | WrittenAnswer | None = Field(None, description="The answer, made from the final state.")
+    summarise: WrittenFolds | None = Field(
+        None, description="Who writes for the model that decides what older steps came to; counts tell it if left out."
+    )
     expect: Expect | None = Field(None, description="What passing means: status, paths, rules, calls. Makes it a test.")
+
+    @model_validator(mode="after")
+    def _somebody_reads_folds(self) -> ScenarioFile:
+        if self.summarise is not None and self.decide.model is None:
+            raise ValueError("summarise goes with decide: {model: ...}; nobody else reads what older steps came to")
+        return self
 
     @property
     def answer_text(self) -> str | None:
@@ -168,6 +183,11 @@ class ScenarioFile(Model):
     def writer(self) -> ModelSettings | None:
         """The model that writes the answer, if one does."""
         return self.answer.model if isinstance(self.answer, WrittenAnswer) else None
+
+    @property
+    def summariser(self) -> ModelSettings | None:
+        """The model that writes what older steps came to, if one does."""
+        return None if self.summarise is None else self.summarise.model
 
 
 @dataclass(frozen=True, slots=True, eq=False)

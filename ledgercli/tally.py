@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from ledgercli.records import Line
 
-_ASKED: Final = frozenset({"intent", "step", "close"})  # the lines that may say what asking a model took
+_ASKED: Final = frozenset({"intent", "step", "summary", "close"})  # the lines that may say what asking a model took
 
 
 @dataclass(frozen=True, slots=True)

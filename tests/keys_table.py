@@ -218,6 +218,9 @@ def _first(new: str) -> Edit:
 LOOKS_FAIL = (_is("scenario.yaml", "task: a", "task: b"),)  # no canned answer fits
 GET = (_http(", method: GET, headers: {X-Key: {env: KEYS_TEST}}"),)
 RECORDING = (_is("scenario.yaml", _SCRIPT, "\n  recording: {file: chat.json, format: openai-chat}\n"),)
+DECIDED = (_is("scenario.yaml", _SCRIPT, " {model: {model: openai/y}}\n"),)
+SUMMARISED = "summarise: {model: {model: openai/x}}"
+WARMER = "summarise: {model: {model: openai/x, temperature: 1}}"
 GOALS = (
     _scenario("goals: [{name: g, done_when: has(state.facts.paid)}, {name: h, done_when: has(state.facts.said)}]"),
 )
@@ -510,6 +513,14 @@ KEYS: dict[str, Key] = {
     ),
     "scenario ScenarioFile.answer": Key(
         _scenario("answer: Paid {state.facts.paid}."), _scenario('answer: "{state.final_answer}"')
+    ),
+    "scenario ScenarioFile.summarise": Key(  # with a script it is refused
+        _scenario(SUMMARISED), _is("scenario.yaml", SUMMARISED, WARMER), quiet=(_scenario(SUMMARISED), *DECIDED)
+    ),
+    "scenario WrittenFolds.model": Key(
+        _is("scenario.yaml", SUMMARISED, "summarise: {model: {model: ''}}"),
+        _is("scenario.yaml", SUMMARISED, WARMER),
+        (_scenario(SUMMARISED), *DECIDED),
     ),
     "scenario ScenarioFile.expect": Key(_scenario("expect: {facts.paid: 7}"), _scenario("expect: {facts.paid: 5}")),
     "scenario WrittenAnswer.model": Key(

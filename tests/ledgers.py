@@ -119,6 +119,10 @@ def approved(number: int, waited: int) -> records.Line:
     return step(number, sets={"error": None}) | {"verdict": verdict}
 
 
+def summary(first: int, last: int, **more: Any) -> records.Line:
+    return records.summary_line(at=AT, first=first, last=last, text="Looked at x.", engine=ASKED) | more
+
+
 def recovery() -> records.Line:
     return records.recovery_line(at=AT, offset=0, size=3, moved_to="a.torn-10", torn=DIGEST)
 
@@ -136,6 +140,7 @@ LIFE: tuple[records.Line, ...] = (
     recovery(),
     intent(4),
     step(4, sets={"facts.y": [1]}, unsets=("facts.x",)),
+    summary(1, 4),
     step(5, sets={"status": "halted"}),
     closing(5) | {"status": "halted"},
     rollback(3, {"facts.x": 1, "status": "running"}, ("facts.y",)),

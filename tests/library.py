@@ -11,7 +11,7 @@ from ledgercli.guard import Guard
 from ledgercli.resuming import Told, go_on_from, resume
 from ledgercli.runs import Options, prepare
 from tests.books import NOW, book, carry_out, guard, scenario
-from tests.model_desk import FINISH, LOGIN, PAY, Model, calls, taken_up, text
+from tests.model_desk import FINISH, FOLDED, LOGIN, PAY, Model, calls, taken_up, text
 from tests.model_desk import decided as carry_out_by
 from tests.model_desk import desk as desk_of_model
 
@@ -262,8 +262,17 @@ def decided(folder: Path) -> None:
     (within / "decided.ledger.jsonl").rename(folder / "decided.ledger.jsonl")
 
 
+def folded(folder: Path) -> None:
+    """A model writes what older steps came to: once so that it can be used, once so that it cannot."""
+    within = folder / "folded"
+    within.mkdir()
+    folds = Model(text("The agent logged lei in."), text("It paid 7 for Ann."))
+    carry_out_by(desk_of_model(within, more=FOLDED), Model(calls(LOGIN), calls(PAY), calls(FINISH)), folds=folds)
+    (within / "run.ledger.jsonl").rename(folder / "folded.ledger.jsonl")
+
+
 def library(folder: Path) -> dict[str, Path]:
     """Write all of them; name → ledger."""
-    for make in (desk, shadowed, parallel, halted, torn, scripted, reopened, recorded, redacted, decided):
+    for make in (desk, shadowed, parallel, halted, torn, scripted, reopened, recorded, redacted, decided, folded):
         make(folder)
     return {path.name.removesuffix(".ledger.jsonl"): path for path in sorted(folder.glob("*.ledger.jsonl"))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from ledgercli.loading import load_scenario
 from ledgercli.loop import Approver, Ended
 from ledgercli.model.calling import Usage
 from ledgercli.model.engine import ModelEngine
+from ledgercli.model.folding import FoldWriter
 from ledgercli.model.reading import Called, Reply
 from ledgercli.model.request import Request
 from ledgercli.model.settings import Settled
@@ -55,13 +56,25 @@ SCENARIO = """
     now: "2026-08-01T12:00:00Z"
     decide: {model: {model: MODEL}}
 """
+#: Asks once: the reply, and what it took.
+FoldAsker = Callable[[Request], tuple[Reply, Usage]]
 LOGIN, PAY, FINISH = ("login", '{"user": "lei"}'), ("pay", '{"amount": 5}'), ("finish", '{"answer": "Paid."}')
 PRICE = 0.01
 
 
-def desk(folder: Path, *, tools: str = DESK, model: str = "openai/gpt-4o") -> Path:
+#: A goal that is reached ends a fold.
+FOLDED = """
+    goals:
+      - {name: known, done_when: has(state.facts.user)}
+      - {name: paid, done_when: has(state.facts.paid)}
+      - {name: late, done_when: state.step > 99}
+    summarise: {model: {model: openai/gpt-4o-mini}}
+"""
+
+
+def desk(folder: Path, *, tools: str = DESK, model: str = "openai/gpt-4o", more: str = "") -> Path:
     """Write the scenario, its tools and its rules."""
-    return scenario(folder, SCENARIO.replace("MODEL", model), tools, RULES)
+    return scenario(folder, SCENARIO.replace("MODEL", model) + more, tools, RULES)
 
 
 def calls(*said: tuple[str, str], finish: str = "tool_calls") -> Reply:
@@ -92,13 +105,25 @@ class Model:
         return ["\n".join(message["content"] for message in one.messages) for one in self.asked]
 
 
-def job(file: Path, model: Model, *, out: str = "run", keep_prompts: bool = False, **settings: Any) -> Job:
-    """A run that the model decides."""
+def job(
+    file: Path,
+    model: Model,
+    *,
+    out: str = "run",
+    keep_prompts: bool = False,
+    folds: FoldAsker | None = None,
+    **settings: Any,
+) -> Job:
+    """A run that the model decides; `folds` is what says what older steps came to."""
     loaded = load_scenario(str(file))
     book = Rulebook(loaded.toolset, loaded.packs, scenario=loaded)
     assert book.problems() == []
     how = ModelSettings.model_validate({"model": "openai/gpt-4o", "calls": "tools", **settings})
-    engine = ModelEngine(Settled(how, how.calls if how.calls != "auto" else "tools"), book, model)
+    writer = None
+    if folds is not None:
+        assert loaded.file.summariser is not None
+        writer = FoldWriter(loaded.file.summariser, capped=how.max_cost is not None, asker=folds)
+    engine = ModelEngine(Settled(how, how.calls if how.calls != "auto" else "tools"), book, model, writer)
     options = Options(sync="none", keep_prompts=keep_prompts)
     ledger = file.parent / f"{out}.ledger.jsonl"
     return Job(loaded, book, engine, book.initial_state(), ledger, clock_of(loaded.file.now), options)

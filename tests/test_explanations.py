@@ -18,8 +18,8 @@ NO_CODES = {
     "openai-chat", "tau-bench", "tau2-bench",  # formats of recordings
     "utf-8", "utf-16", "unicode-escape",  # encodings
     "site-packages",  # a folder
-    "newly-denied", "newly-allowed", "newly-to-approve", "cannot-tell",  # answers of a replay
     "date-time", "retry-after",  # a format of JSON Schema, a header
+    "newly-denied", "newly-allowed", "newly-to-approve", "cannot-tell",  # answers of a replay
     "settable-path", "python-function", "fixed-point",  # parts of messages
 }  # fmt: skip
 

@@ -181,11 +181,11 @@ def test_a_missing_key_is_named(line: records.Line) -> None:
     [
         (
             {"kind": "stop"},
-            "kind is 'stop'; a line's kind is one of open, intent, step, approval, rollback, resume, recovery, checkpoint, close",
+            "kind is 'stop'; a line's kind is one of open, intent, step, approval, rollback, resume, recovery, checkpoint, summary, close",
         ),
         (
             {"kind": None},
-            "kind is None; a line's kind is one of open, intent, step, approval, rollback, resume, recovery, checkpoint, close",
+            "kind is None; a line's kind is one of open, intent, step, approval, rollback, resume, recovery, checkpoint, summary, close",
         ),
         ({"seq": "1"}, "seq: input should be a valid integer"),
         ({"seq": True}, "seq: input should be a valid integer"),

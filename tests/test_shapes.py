@@ -35,6 +35,7 @@ WHOLE = [
         ledgers.resume() | {"engine": {"kind": "model", "model": "m"}},
         ledgers.step(1) | {"engine": ledgers.ASKED},
         ledgers.intent(1) | {"engine": ledgers.ASKED | {"cost": None, "seconds": 1}},
+        ledgers.summary(1, 1, text=None),
         ledgers.closing(1, limit="max_cost", engine=ledgers.ASKED),
         ledgers.checkpoint(0) | {"history": {"calls": 3}},
     )

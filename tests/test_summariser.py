@@ -404,10 +404,7 @@ def test_a_model_writes_a_fold_once_and_replay_needs_none():
         return "The agent looked at A1 and 7 others."
 
     line = live.written(ask)
-    assert (
-        line == {"kind": "summary", "first": 1, "last": 8, "text": "The agent looked at A1 and 7 others."}
-        or line is None
-    )
+    assert line == {"kind": "summary", "first": 1, "last": 8, "text": "The agent looked at A1 and 7 others."}
     assert live.written(ask) is None
     assert len(asked) == 1
     assert '@1 look({"id":"A1"}) succeeded: {"n":1}' in asked[0][1]["content"]
@@ -416,13 +413,16 @@ def test_a_model_writes_a_fold_once_and_replay_needs_none():
         one.take(line)
     assert live.view(state()).earlier[0] == "@1-8 The agent looked at A1 and 7 others."
     assert live.view(state()) == again.view(state())
+    assert again.written(ask) is None, "the line says that it was asked for"
 
 
 def test_what_a_model_invents_changes_nothing():
     rows = [stories.call("look", {"n": number}, id=f"A{number}") for number in range(1, 12)]
     live = summed(*rows)
     before = live.view(state())
-    assert live.written(lambda _: "The agent found Z9 for 4,000 dollars.") is None
+    line = live.written(lambda _: "The agent found Z9 for 4,000 dollars.")
+    assert line == {"kind": "summary", "first": 1, "last": 8, "text": None}
+    live.take(line)
     assert live.view(state()) == before
 
 
@@ -434,5 +434,5 @@ def test_a_refused_call_is_told_to_the_model_with_its_rule():
     )
     asked: list[Any] = []
     live = summed(*[line] * 11)
-    assert live.written(lambda messages: asked.append(messages) or "") is None
+    assert live.written(lambda messages: asked.append(messages) or "")["text"] is None  # type: ignore[index]
     assert '@1 pay({}) denied by support/limit: "Too much."' in asked[0][1]["content"]

@@ -31,6 +31,7 @@ from tests.ledgers import (
     resume,
     rollback,
     step,
+    summary,
     write,
 )
 
@@ -431,6 +432,10 @@ ASKED = RAN | {"effect": "require_approval"}
         ([checkpoint(0, facts={}), closing(0)], "checkpoint", "facts.orders in the checkpoint is not what the lines before make", 2),
         ([checkpoint(0, constraints={"max_steps": 5.0}), closing(0)], "checkpoint", "constraints.max_steps in the checkpoint is not what the lines before make", 2),
         ([step(1, sets={"facts.a": 1}), checkpoint(1), closing(1)], "checkpoint", "facts.a in the checkpoint is not what the lines before make", 3),
+        ([look(), summary(1, 2), closing(1)], "summary", "a summary of the steps 1 to 2, which have no lines before it", 3),
+        ([look(), summary(2, 1), closing(1)], "summary", "a summary of the steps 2 to 1, which have no lines before it", 3),
+        ([look(), summary(1, 1), summary(1, 1), closing(1)], "summary", "the steps from 1 on are summed up already", 4),
+        ([look(), closing(1), summary(1, 1), closing(1)], "order", "a summary follows a close; only approval, recovery, resume or rollback may", 4),
         ([look(), rollback(2), closing(1)], "rollback", "a rollback to step 2, which has no line before it", 3),
         ([intent(1), rollback(1), step(1), closing(1)], "rollback", "a rollback to step 1, which has no line before it", 3),
         ([look(), rollback(0, {"facts.no.x": 1}), closing(1)], "diff", "state_diff: facts.no.x cannot be set: facts.no is not there", 3),

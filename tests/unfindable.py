@@ -73,17 +73,24 @@ the order of keys, which nothing reads
   loop reordered: checkpoint 0.state.constraints, checkpoint 0.state.facts, checkpoint 0.state.facts.*
   loop reordered: checkpoint 0.state.flags, checkpoint 0.state.goals, open.state.constraints, open.state.goals
   loop reordered: resume.state_diff
+what a model made of steps, which only the next prompts read
+  loop changed: summary.text
+  loop line removed, line swapped: summary
+  loop summary inserted: step
 what asking a model took, which nothing else tells
   loop added, removed: close.engine.faults, step.engine.faults
-  loop added: intent.engine.faults
+  loop added: intent.engine.faults, summary.engine.faults
   loop changed, retyped: close.engine.tokens.completion, close.engine.tokens.prompt, intent.engine.cost
   loop changed, retyped: intent.engine.tokens.completion, intent.engine.tokens.prompt
   loop changed, retyped: step.engine.tokens.completion, step.engine.tokens.prompt
   loop changed: close.engine.faults[].kind, close.engine.faults[].said, close.engine.prompt, close.engine.seconds
   loop changed: intent.engine.prompt, intent.engine.seconds, step.engine.cost, step.engine.faults[].kind
   loop changed: step.engine.faults[].said, step.engine.prompt, step.engine.seconds
-  loop removed: close.engine, intent.engine
-  loop retyped: close.engine.cost
+  loop changed, retyped: summary.engine.cost, summary.engine.tokens.completion, summary.engine.tokens.prompt
+  loop changed: summary.engine.faults[].kind, summary.engine.faults[].said, summary.engine.prompt
+  loop changed: summary.engine.seconds
+  loop removed: close.engine, intent.engine, step.engine
+  loop retyped: close.engine.cost, step.engine.cost
 what a program says that it is
   program added: open.engine.*
   program changed: open.engine.kind
@@ -99,7 +106,7 @@ what another run left, whose ledger is not here
   loop removed, reordered: checkpoint 0.origins
 when a line was written: clocks may be set
   both changed: approval.at, checkpoint.at, close.at, intent.at, open.at, resume.at, step.at
-  loop changed: checkpoint 0.at, rollback.at
+  loop changed: checkpoint 0.at, rollback.at, summary.at
   program changed: recovery.at
 where a file was
   both changed: open.files[].path

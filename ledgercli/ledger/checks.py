@@ -127,6 +127,7 @@ class Steps:
         self._answers: dict[int, str] = {}  # approvals that no step has used
         self._inherits = False  # the past of another run, which no checkpoint has told yet
         self._told: int | None = None  # the step of the latest checkpoint
+        self._summed = 0  # the first step of the latest summary
         self._stopped = False  # the line before was written for a run that does not go on yet
         self._take: dict[str, Callable[[Record, int], list[Problem]]] = {
             "open": self._open,
@@ -135,6 +136,7 @@ class Steps:
             "approval": self._approval,
             "rollback": self._rollback,
             "checkpoint": self._checkpoint,
+            "summary": self._summary,
             "close": self._close,
         }
 
@@ -234,6 +236,18 @@ class Steps:
             return []
         message = f"the checkpoint counts {record['step']:,} steps, there are {self.count:,}"
         return [Problem("checkpoint", message, line)]
+
+    def _summary(self, record: Record, line: int) -> list[Problem]:
+        """Each step is summed up once, after its line."""
+        first, last = record["first"], record["last"]
+        before, self._summed = self._summed, first
+        if first == before:
+            return [Problem("summary", f"the steps from {first:,} on are summed up already", line)]
+        if first <= last and self._has(first) and self._has(last):
+            return []
+        return [
+            Problem("summary", f"a summary of the steps {first:,} to {last:,}, which have no lines before it", line)
+        ]
 
     def _close(self, record: Record, line: int) -> list[Problem]:
         found = []

@@ -265,6 +265,16 @@ class Recovery(_Line):
     digest: Digest
 
 
+class Summary(_Line):
+    """What a model made of older steps for the model that decides; no rule reads it."""
+
+    kind: Literal["summary"]
+    first: StepNumber = Field(description="The first of the steps.")
+    last: StepNumber = Field(description="The last of them.")
+    text: str | None = Field(description="What it wrote; null: nothing that can be used, so counts tell of the steps.")
+    engine: Asked | None = Field(None, description="What asking for it took.")
+
+
 class Close(_Line):
     """The end."""
 
@@ -282,7 +292,8 @@ class Close(_Line):
 
 
 Entry = Annotated[
-    Open | Intent | Step | Approval | Rollback | Resume | Recovery | Checkpoint | Close, Field(discriminator="kind")
+    Open | Intent | Step | Approval | Rollback | Resume | Recovery | Checkpoint | Summary | Close,
+    Field(discriminator="kind"),
 ]
 KINDS: tuple[str, ...] = tuple(
     get_args(model.model_fields["kind"].annotation)[0] for model in get_args(get_args(Entry)[0])

@@ -207,6 +207,14 @@ class _Checkpoint(_Line, kw_only=True):
     history: JsonMap | None
 
 
+class _Summary(_Line, kw_only=True):
+    kind: Literal["summary"]
+    first: StepNumber
+    last: StepNumber
+    text: str | None
+    engine: _Asked | None = None
+
+
 class _Recovery(_Line, kw_only=True):
     kind: Literal["recovery"]
     offset: Count
@@ -236,6 +244,7 @@ SHAPES: Final[dict[str, type[_Line]]] = {
     "resume": _Resume,
     "recovery": _Recovery,
     "checkpoint": _Checkpoint,
+    "summary": _Summary,
     "close": _Close,
 }
 

@@ -28,8 +28,11 @@ from ledgercli.ledger.states import States
 __all__ = ["CODES", "Problem", "Report", "verify"]
 
 _OF_ONE_LINE: Final = frozenset(
-    {"seq", "schema", "order", "step", "outcome", "approval", "diff", "rollback", "checkpoint", "close", "file"}
-)
+    (
+        "seq", "schema", "order", "step", "outcome", "approval", "diff", "rollback", "checkpoint", "summary", "close",
+        "file",
+    )
+)  # fmt: skip
 _ANCHOR: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 #: Every code with what it means: the text of `validate --explain CODE`.
@@ -54,6 +57,7 @@ CODES: Final[dict[str, str]] = {
     "state, `ledger replay` checks.",
     "checkpoint": "A checkpoint tells the number of steps and the state that the lines before it make. A run that goes "
     "on from another has one before its first step.",
+    "summary": "A summary tells of steps that have lines before it, and each step is summed up once.",
     "close": "The close line counts other lines or steps than there are, or says that the run ended otherwise than the "
     "state does.",
     "file": "The text of a file in an open or a resume line does not have the digest that stands beside it.",

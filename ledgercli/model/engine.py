@@ -20,6 +20,7 @@ from ledgercli.history import History
 from ledgercli.model import calling
 from ledgercli.model.accounting import Untold
 from ledgercli.model.calling import Usage
+from ledgercli.model.folding import FoldWriter
 from ledgercli.model.reading import Fault, Reply, read
 from ledgercli.model.request import Request, request
 from ledgercli.model.settings import Settled
@@ -43,12 +44,15 @@ class ModelEngine:
         settled: the model and how it is asked.
         rulebook: the tools and rules.
         asker: what is asked in place of the model.
+        folds: writes what older steps came to, where a model does.
 
     Its `keep` takes each request before it is sent.
 
     """
 
-    def __init__(self, settled: Settled, rulebook: Rulebook, asker: Asker | None = None) -> None:
+    def __init__(
+        self, settled: Settled, rulebook: Rulebook, asker: Asker | None = None, folds: FoldWriter | None = None
+    ) -> None:
         settings = settled.settings
         self.settled = settled
         self.keep: Callable[[Request], None] = lambda _request: None
@@ -58,6 +62,7 @@ class ModelEngine:
             template_name=settings.template or "template",
         )  # fmt: skip
         self._asker = asker or (lambda asked: calling.ask(settings, asked))
+        self._folds = folds
         self._untold = Untold(settings.model)
         self._spent = 0.0
         self._next: deque[Proposal] = deque()
@@ -68,7 +73,9 @@ class ModelEngine:
         """Take in a line of the run's ledger, as it was written; every line, in order."""
         self._prompter.take(line)
         kind = line["kind"]
-        if kind in ("intent", "step", "close") and line.get("engine") is not None:
+        if self._folds is not None:
+            self._folds.take(line)
+        if kind in ("intent", "step", "summary", "close") and line.get("engine") is not None:
             self._spent += line["engine"]["cost"] or 0
         if kind in ("intent", "step") and line["verdict"] is not None:
             self._answered.pop(line["verdict"].get("approval"), None)
@@ -80,6 +87,17 @@ class ModelEngine:
             self._next.clear()
             self._waiting.clear()
             self._answered.clear()
+
+    def summarised(self) -> Line | None:
+        """Have older steps summed up, where that is due and a model does it.
+
+        Returns:
+            The `summary` line without its time; its `text` is None where that model wrote nothing that can be used.
+
+        """
+        if self._folds is None or self._is_spent():
+            return None
+        return self._folds.write(self._prompter, self.keep)
 
     def rehearse(self, state: State, now: cel.Timestamp) -> None:
         """Make a prompt that nobody gets.

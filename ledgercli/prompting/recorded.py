@@ -23,6 +23,7 @@ from ledgercli.state import State
 from ledgercli.story import is_there
 
 _SETTINGS: Final = ("offer", "select", "calls")
+_BEHIND: Final = ("checkpoint", "summary")  # lines that stand behind a step before the next one is proposed
 _TEMPLATE: Final = "template_text"  # of the settings that a ledger carries
 
 
@@ -66,7 +67,10 @@ def recorded(path: str, step: int | None = None, **settings: Any) -> Recorded:
     prompter: Prompter | None = None
     now = ""
     steps = 0
+    there = False
     for entry in ledger.read(path):
+        if there and entry.kind not in _BEHIND:
+            break
         follower.see(entry)
         assert follower.books is not None, "the first line opens the books"
         if prompter is None:
@@ -74,11 +78,9 @@ def recorded(path: str, step: int | None = None, **settings: Any) -> Recorded:
         prompter.take(entry.record)
         now = entry.record.get("now", now or entry.record["at"])
         steps = follower.books.steps
-        if step is not None and is_there(entry.record, step, follower.opening):
-            break
-    else:
-        if step is not None:
-            raise no_such_step(path, steps)
+        there = there or (step is not None and is_there(entry.record, step, follower.opening))
+    if step is not None and not there:
+        raise no_such_step(path, steps)
     assert prompter is not None, "an empty ledger is refused"
     books = follower.books
     assert books is not None, "so is one without a first line"

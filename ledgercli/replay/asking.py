@@ -15,6 +15,7 @@ import orjson
 from pydantic import ValidationError
 
 from ledgercli import paths
+from ledgercli.decision import ENGINES
 from ledgercli.scenario import ModelSettings
 
 _ASKED: Final = ("model", "tokens", "cost", "seconds", "prompt", "faults")
@@ -44,7 +45,7 @@ def engine_faults(said: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
 
 
 def asking_faults(
-    record: Mapping[str, Any], engine: Mapping[str, Any], writer: str | None = None
+    record: Mapping[str, Any], engine: Mapping[str, Any], writer: str | None = None, summariser: str | None = None
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield what a line should say otherwise of what asking took, or of who proposes from it on.
 
@@ -52,30 +53,59 @@ def asking_faults(
         record: the line.
         engine: who proposes up to there, as a line says it.
         writer: the model that writes the answer at the end, if one does.
+        summariser: the model that writes what older steps came to, if one does.
 
     """
-    said = record.get("engine")
-    if said is None:
+    said, kind = record.get("engine"), record["kind"]
+    if kind == "summary" and engine["kind"] in ENGINES:
+        yield from _summary_faults(record, engine, summariser)
+    elif said is None:
         if "engine" in record:
             yield "engine", None, "no such key"
-        return
-    if record["kind"] == "resume":
-        if engine["kind"] not in ("script", "model") or said["kind"] not in ("script", "model"):
-            yield "engine.kind", said["kind"], engine["kind"]
-        elif _same(said, engine):
-            yield "engine", said, "nothing: it is the same as before"
-        elif said["kind"] == "model":
-            yield from engine_faults(said)
-        return
-    models = [engine["model"]] if engine["kind"] == "model" else []
-    models += [writer] if writer is not None and record["kind"] == "close" else []
+    elif kind == "resume":
+        yield from _going_on_faults(said, engine)
+    else:
+        proposes = engine["model"] if engine["kind"] == "model" else None
+        models = [proposes, writer] if kind == "close" else [proposes]
+        yield from _asked_faults(said, engine, [model for model in models if model is not None])
+
+
+def _summary_faults(
+    record: Mapping[str, Any], engine: Mapping[str, Any], summariser: str | None
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what a summary that the loop wrote should say otherwise; its text nothing else tells."""
+    text, said = record["text"], record.get("engine")
+    if summariser is None or engine["kind"] != "model":
+        yield "text", text, "no such line: no model sums up steps here"
+    elif said is None:
+        yield "engine", None, "what asking took"
+    elif (text is None) != bool(said.get("faults")):
+        yield "text", text, "null where there is a fault, and a text where there is none"
+    else:
+        yield from _asked_faults(said, engine, [summariser])
+
+
+def _going_on_faults(said: Mapping[str, Any], engine: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what a resumption should say otherwise of who proposes from it on."""
+    if engine["kind"] not in ("script", "model") or said["kind"] not in ("script", "model"):
+        yield "engine.kind", said["kind"], engine["kind"]
+    elif _same(said, engine):
+        yield "engine", said, "nothing: it is the same as before"
+    elif said["kind"] == "model":
+        yield from engine_faults(said)
+
+
+def _asked_faults(
+    said: Mapping[str, Any], engine: Mapping[str, Any], models: Sequence[str]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what a line should say otherwise of what asking one of these models took."""
     if engine["kind"] in ("script", "recording") and not models:
         yield "engine", said, f"nothing: a {engine['kind']} is not asked"
-    else:
-        if models and said["model"] not in models:
-            yield "engine.model", said["model"], " or ".join(models)
-        if not _same(written := _written(said), said):
-            yield "engine", said, written
+        return
+    if models and said["model"] not in models:
+        yield "engine.model", said["model"], " or ".join(models)
+    if not _same(written := _written(said), said):
+        yield "engine", said, written
 
 
 def _written(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -180,7 +180,7 @@ class _Replay:
             books = self._follower.books
             assert books is not None
             return self._faults(entry, opening_faults(books, record)) or _rewritten(entry)
-        if (found := self._faults(entry, asking_faults(record, self._last.engine, _writer(books)))) is not None:
+        if (found := self._faults(entry, asking_faults(record, self._last.engine, *_writers(books)))) is not None:
             return found
         if kind in _ENDS:
             return self._ended(books, entry)
@@ -254,6 +254,9 @@ class _Replay:
             return line, then
         if kind == "checkpoint":
             return self._checkpoint(books, record), lambda: None
+        if kind == "summary":
+            engine = record.get("engine")
+            return books.summarised(record["first"], record["last"], record["text"], at, engine), lambda: None
         if kind == "approval":
             yes, reason = record["answer"] == "yes", record.get("reason")
             return books.answered(record["step"], yes=yes, by=record["by"], reason=reason, at=at)
@@ -320,10 +323,13 @@ class _Replay:
         return None
 
 
-def _writer(books: Books) -> str | None:
-    """The model that writes the answer, if one does."""
-    scenario = books.rules.scenario
-    return None if scenario is None or scenario.file.writer is None else scenario.file.writer.model
+def _writers(books: Books) -> tuple[str | None, str | None]:
+    """The models that write the answer and what older steps came to, where one does."""
+    if books.rules.scenario is None:
+        return None, None
+    file = books.rules.scenario.file
+    writer, summariser = (None if one is None else one.model for one in (file.writer, file.summariser))
+    return writer, summariser
 
 
 def _whole(history: Mapping[str, Any]) -> bool:

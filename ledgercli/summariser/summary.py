@@ -219,9 +219,11 @@ class Summary:
             self._folds[:2] = [merged(*self._folds[:2])]
 
     def _replace(self, line: Line) -> None:
-        """Put what a model wrote in the place of what was made of counts."""
+        """Put what a model wrote, if it can be used, in the place of what was made of counts."""
+        if self._due and self._due[0].step == line["first"]:
+            self._due = ()
         for one in self._folds:
-            if (one.first, one.last) == (line["first"], line["last"]):
+            if line["text"] is not None and (one.first, one.last) == (line["first"], line["last"]):
                 one.text = cut(inert(line["text"]), written.LONGEST)
 
     # ---- folds that a model writes
@@ -234,7 +236,7 @@ class Summary:
 
         Returns:
             The `summary` line that says so, without its time, for whoever writes the ledger; `take` takes it like any
-            other. None where no fold is new, or what the model says may not be used.
+            other. Its `text` is None where what the model says may not be used. None where no fold is new.
 
         """
         due, self._due = self._due, ()
@@ -242,8 +244,6 @@ class Summary:
             return None
         newest = next(one for one in reversed(self._folds) if one.first == due[0].step)
         text = written.usable(ask(written.asked(due)), [written.entry(one) for one in due], newest)
-        if text is None:
-            return None
         return {"kind": "summary", "first": newest.first, "last": newest.last, "text": text}
 
     # ---- the view
