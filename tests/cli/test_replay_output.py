@@ -228,8 +228,9 @@ def test_json_and_json_lines_say_the_same(desk, ledger):
     asked = ("replay", "ledgers", "--pack", "now/support.yaml", "--format")
     whole = json.loads(ledger(*asked, "json").out)
     lines = [json.loads(line) for line in ledger(*asked, "jsonl").out.splitlines()]
+    packs = {"support": "now/support.yaml"}  # each line stands alone
     flat = [
-        {"schema": "whatif/1", "ledger": run["ledger"], **change, "frontier": run["frontier"]}
+        {"schema": "whatif/1", "ledger": run["ledger"], **change, "frontier": run["frontier"], "packs": packs}
         for run in whole["runs"]
         for change in run["changes"]
     ]
