@@ -38,12 +38,12 @@ def again(path: Path) -> Replayed:
 
 @pytest.mark.slow
 def test_every_kind_of_line_is_understood(tmp_path: Path) -> None:
-    """Runs that wait and are answered, go on, are rolled back, resumed, interrupted, repaired, forked, checkpointed."""
+    """Runs that wait and are answered, go on, are rolled back, resumed, interrupted, repaired, forked, checkpointed, summed up."""
     written = library(tmp_path)
     found = {name: again(path) for name, path in written.items()}
     assert {name: one.divergence for name, one in found.items()} == dict.fromkeys(found)
     assert {line["kind"] for path in written.values() for line in lines_of(path)} == {
-        "open", "intent", "step", "checkpoint", "approval", "rollback", "resume", "recovery", "close",
+        "open", "intent", "step", "checkpoint", "approval", "rollback", "resume", "recovery", "summary", "close",
     }  # fmt: skip
 
 
