@@ -313,6 +313,7 @@ def test_every_case_holds(file: Path) -> None:
     assert [name for name, outcome, _, _ in judged(file) if outcome.came != "passed"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", CASE_FILES, ids=lambda file: file.name)
 def test_every_rule_fails_in_one_case_and_holds_in_another(file: Path) -> None:
     group = group_of(file)

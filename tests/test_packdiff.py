@@ -135,6 +135,7 @@ def test_what_means_the_same_is_proved_the_same(tmp_path: Path, pack: str, old: 
     assert (found.fails("any"), found.fails("verdicts"), found.fails("worse")) == (True, False, False)
 
 
+@pytest.mark.slow
 def test_a_dropped_rule(tmp_path: Path) -> None:
     text = (ROOT / "policies/support.yaml").read_text(encoding="utf-8")
     start = text.index("  - name: refund_over_500")
@@ -155,6 +156,7 @@ def test_the_same_bytes_are_the_same_without_names(tmp_path: Path) -> None:
     assert (found.same, found.tools, found.fails("any")) == (True, (), False)
 
 
+@pytest.mark.slow
 def test_the_same_files_give_the_same_answer(tmp_path: Path) -> None:
     one, a, b = compared(tmp_path, "support", "< 3", "< 4")
     again = differences(str(a), str(b), toolset=str(SHOP))
