@@ -77,37 +77,50 @@ def functions(tools: Mapping[str, Collection[str]]) -> tuple[Function, ...]:
     """
     checks = _Checks(tools)
 
-    def ask(name: str, params: tuple[cel.Type, ...], result: cel.Type, call: Any) -> Function:
-        """Declare a function whose first argument is `state.ledger`, and whose second, if a text, is a tool."""
+    def declare(name: str, params: tuple[cel.Type, ...], result: cel.Type, call: Any, *, ledger: bool) -> Function:
         return Function(
-            name, (LEDGER, *params), result, call, context=True, observed=True, check=checks.of(name, params)
+            name,
+            (LEDGER, *params) if ledger else params,
+            result,
+            call or (lambda m, *args: getattr(m.history, name)(*args)),
+            context=True,
+            observed=True,
+            check=checks.of(name, params),
+            passes=() if call else ("history", name),
         )
 
-    def ground(name: str, params: tuple[cel.Type, ...], call: Any) -> Function:
-        return Function(name, params, cel.BOOL, call, context=True, observed=True, check=checks.of(name, params))
+    def ask(name: str, params: tuple[cel.Type, ...], result: cel.Type, call: Any = None) -> Function:
+        """Declare a function whose first argument is `state.ledger`, and whose second, if a text, is a tool.
+
+        Without `call` it is the method of the history that has its name.
+        """
+        return declare(name, params, result, call, ledger=True)
+
+    def ground(name: str, params: tuple[cel.Type, ...]) -> Function:
+        return declare(name, params, cel.BOOL, None, ledger=False)
 
     text = cel.STRING
     by = cel.EnumType(values=frozenset([*tools, *NO_TOOL]), what="tool")
     source = cel.RecordType("source", {"tool": cel.Field(by), "args": cel.Field(cel.DYN), "step": cel.Field(cel.INT)})
     return (
-        ask("count_calls", (text,), cel.INT, lambda m, t: m.history.count_calls(t)),
-        ask("count_calls", (text, MAP), cel.INT, lambda m, t, a: m.history.count_calls(t, a)),
-        ask("count_failures", (text,), cel.INT, lambda m, t: m.history.count_failures(t)),
-        ask("count_recent_failures", (text,), cel.INT, lambda m, t: m.history.count_recent_failures(t)),
-        ask("count_denied", (text,), cel.INT, lambda m, t: m.history.count_denied(t)),
-        ask("succeeded", (text,), cel.BOOL, lambda m, t: m.history.succeeded(t)),
-        ask("succeeded", (text, MAP), cel.BOOL, lambda m, t, a: m.history.succeeded(t, a)),
-        ask("repeats", (text,), cel.INT, lambda m, t: m.history.repeats(t)),
+        ask("count_calls", (text,), cel.INT),
+        ask("count_calls", (text, MAP), cel.INT),
+        ask("count_failures", (text,), cel.INT),
+        ask("count_recent_failures", (text,), cel.INT),
+        ask("count_denied", (text,), cel.INT),
+        ask("succeeded", (text,), cel.BOOL),
+        ask("succeeded", (text, MAP), cel.BOOL),
+        ask("repeats", (text,), cel.INT),
         ask("repeats", (MAP,), cel.INT, lambda m, a: m.history.repeats_of_call(*_call(a))),
         ask("last_result", (text,), cel.DYN, lambda m, t: _last(m, t)[1]),
         ask("last_args", (text,), cel.DYN, lambda m, t: _last(m, t)[0]),
         ask("steps_since", (text,), cel.INT, lambda m, t: m.history.steps_since(t, m.state.step + 1)),
-        ask("sum_args", (text, text), cel.DOUBLE, lambda m, t, a: m.history.sum_args(t, a)),
-        ask("distinct_args", (text, text), cel.INT, lambda m, t, a: m.history.distinct_args(t, a)),
+        ask("sum_args", (text, text), cel.DOUBLE),
+        ask("distinct_args", (text, text), cel.INT),
         ask("confirmed", (MAP,), cel.BOOL, lambda m, a: m.history.confirmed(*_call(a))),
-        ground("from_task", (cel.DYN,), lambda m, v: m.history.from_task(v)),
-        ground("from_user", (cel.DYN,), lambda m, v: m.history.from_user(v)),
-        ground("from_tool", (cel.DYN, text), lambda m, v, t: m.history.from_tool(v, t)),
+        ground("from_task", (cel.DYN,)),
+        ground("from_user", (cel.DYN,)),
+        ground("from_tool", (cel.DYN, text)),
         Function("source", (cel.PATH,), source, _source, context=True, observed=True),
         Function("sum", (cel.ListType(elem=cel.DYN),), cel.DOUBLE, _sum, meter=True),
     )

@@ -476,7 +476,10 @@ class Writer:
             first, again = self._twice(node, raw=True)
             local = again.id if isinstance(again, ast.Name) and not self._loops else None
             if not (isinstance(first, ast.Name) and ("number", local) in self.available):
-                tests.append(py.compared(ast.Attribute(first, "__class__", ast.Load()), ast.In(), py.name("NUMBERS")))
+                among = py.compared(ast.Attribute(again, "__class__", ast.Load()), ast.In(), py.name("NUMBERS"))
+                tests.append(
+                    ast.BoolOp(ast.Or(), [py.is_class(first, "F"), among])
+                )  # most are, and asking that is quick
             if local is not None:
                 self.available |= {("number", local), ("no bool", local)}
             sides.append(again)
@@ -644,10 +647,11 @@ class Writer:
                 return None
             classes.append(None if certain else _class_of(wanted))
         tests, ready = self._tested(args, classes) if any(classes) else ([], args)
-        before: list[ast.expr] = [py.name("C")] if function.context else []
-        if function.meter:
-            before.insert(0, self._meter())
-        call = _inlined(function, ready) or py.call(self.tool(function.call), *before, *ready)
+        call = _inlined(function, ready)
+        if call is None:
+            before: list[ast.expr] = [self._meter()] if function.meter else []
+            before += [py.name("C")] if function.context else []
+            call = py.call(self.tool(function.call), *before, *ready)
         return ast.IfExp(py.all_of(tests), call, py.call("FAIL")) if tests else call
 
     def _tested(self, args: list[ast.expr], classes: list[str | None]) -> tuple[list[ast.expr], list[ast.expr]]:
@@ -777,7 +781,12 @@ def exact(node: Node) -> bool:
 
 
 def _inlined(function: Function, args: list[ast.expr]) -> ast.expr | None:
-    """The operation of Python that a method of strings is, for arguments that are strings."""
+    """The method that a function passes on to, or that a method of strings is in Python, for arguments that fit."""
+    if function.passes:
+        method: ast.expr = py.name("C")
+        for attribute in function.passes:
+            method = ast.Attribute(method, attribute, ast.Load())
+        return py.call(method, *args)
     if not function.method or function.needs != (STRING, STRING):
         return None
     name = {"startsWith": "startswith", "endsWith": "endswith", "contains": "__contains__"}.get(function.name)

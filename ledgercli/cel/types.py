@@ -183,6 +183,7 @@ class Function:
         optional: how many of the last parameters may be left out.
         variadic: whether the last parameter may repeat.
         check: more static checks, given the call's syntax node and the argument types.
+        passes: the attributes that lead from the context to the method which `call` only passes its arguments on to.
 
     """
 
@@ -197,6 +198,7 @@ class Function:
     optional: int = 0
     variadic: bool = False
     check: Callable[[Any, tuple[Type, ...]], Iterable[Any]] | None = None
+    passes: tuple[str, ...] = ()
     needs: tuple[Type, ...] = field(init=False, repr=False, compare=False)  # what `call` is given: all but opaque ones
 
     def __post_init__(self) -> None:
