@@ -61,9 +61,9 @@ class Proposal(msgspec.Struct, frozen=True):
         return action
 
     @classmethod
-    def from_json(cls, action: Mapping[str, Any]) -> Proposal:
-        """The proposal that a line says."""
-        return cls(action["tool"], action["args"], action.get("call_id"))
+    def from_json(cls, action: Mapping[str, Any], engine: Mapping[str, Any] | None = None) -> Proposal:
+        """The proposal that a line says; `engine` stands beside the action."""
+        return cls(action["tool"], action["args"], action.get("call_id"), engine)
 
 
 class Finding(msgspec.Struct, frozen=True):

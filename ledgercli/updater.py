@@ -107,6 +107,7 @@ class Updater:
         self._vocabulary = vocabulary
         self._goals = vocabulary.goals
         self._transitions = Transitions(vocabulary)
+        self._planners = frozenset(name for name, tool in vocabulary.tools.items() if tool.plans)
         self._done: list[tuple[str, Program]] = []
         if document is not None:
             self._compile_goals(goals, document, ("goals",))
@@ -115,23 +116,29 @@ class Updater:
 
     def settles(self, tool: str) -> bool:
         """Whether `fails_when`, or the goals, have a say on what a tool returned."""
-        return tool in self._transitions.fails or self._plans(tool)
+        return tool in self._transitions.fails or tool in self._planners
 
     def settled(self, proposal: Proposal, result: Result, state: State, history: History, now: cel.Timestamp) -> Result:
         """Return the result as `fails_when` sees it, where the tool or toolset has one; a plan must fit the goals."""
-        result = self._unless_failed(proposal, result, state, history, now)
-        try:
-            self._planned(proposal, result, state)
-        except PlanError as error:
-            return Result(success=False, data=None, error=str(error))
+        program = self._transitions.fails.get(proposal.tool)
+        if program is not None:
+            result = self._unless_failed(program, proposal, result, state, history, now)
+        if proposal.tool in self._planners:
+            try:
+                self._planned(proposal, result, state)
+            except PlanError as error:
+                return Result(success=False, data=None, error=str(error))
         return result
 
-    def _unless_failed(
-        self, proposal: Proposal, result: Result, state: State, history: History, now: cel.Timestamp
+    def _unless_failed(  # noqa: PLR0913 - a step's parts, each by its name
+        self,
+        program: Program,
+        proposal: Proposal,
+        result: Result,
+        state: State,
+        history: History,
+        now: cel.Timestamp,
     ) -> Result:
-        program = self._transitions.fails.get(proposal.tool)
-        if program is None:
-            return result
         roots = self._roots(proposal, result, state, now)
         fails = program.holds(roots, Moment(history, state))
         if fails == (not result.success):
@@ -169,8 +176,9 @@ class Updater:
         if error != state.tree["error"]:
             draft.set(("error",), error)
         before = State(draft.tree, state.origins)
-        for name, closed in self._planned(proposal, result, state).items():
-            draft.set(("goals", name), closed)
+        if proposal.tool in self._planners:
+            for name, closed in self._planned(proposal, result, state).items():
+                draft.set(("goals", name), closed)
         roots = self._roots(proposal, result, before, now)
         moment = Moment(history, before)
         for block in self._transitions.blocks.get((proposal.tool, result.success), ()):
@@ -187,13 +195,9 @@ class Updater:
             draft.set(("status",), "halted")
         return self._change(state, draft, step, None)
 
-    def _plans(self, tool: str) -> bool:
-        known = self._vocabulary.tools.get(tool)
-        return known is not None and known.plans
-
     def _planned(self, proposal: Proposal, result: Result, state: State) -> Mapping[str, bool]:
         """Return what a call of a `plan` tool that succeeded changes in the goals."""
-        if not result.success or not self._plans(proposal.tool):
+        if not result.success:
             return {}
         args = self._vocabulary.tools[proposal.tool].filled(proposal.args)
         return planned(self._goals, state.tree["goals"], args)

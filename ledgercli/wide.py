@@ -98,9 +98,9 @@ MAPS: Final = (dict, Wide)
 
 def with_entry(base: Mapping[Any, Any], key: Any, value: Any) -> dict[Any, Any] | Wide:
     """A copy of a map in which `key` has `value`."""
-    if isinstance(base, Wide):
+    if type(base) is not dict:
+        assert isinstance(base, Wide)
         return base.put(key, value)
-    assert isinstance(base, dict)
     if len(base) >= WIDE_FROM:
         return Wide(base).put(key, value)
     copy = base.copy()

@@ -216,7 +216,7 @@ class Last:
         if kind in ("open", "resume"):
             self.engine = record.get("engine", self.engine)
         else:
-            self.cost += cost_of(record)
+            self.cost += cost_of(record) if "engine" in record else 0
         if kind == "step":
             self.outcome, self.now = record["outcome"], record["now"]
             if self.outcome == "denied" and self.first_denial is None:

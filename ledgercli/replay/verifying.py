@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import orjson
 
 from ledgercli import cel, ledger, paths
@@ -180,7 +179,7 @@ class _Replay:
             books = self._follower.books
             assert books is not None
             return self._faults(entry, opening_faults(books, record)) or _rewritten(entry)
-        if (found := self._faults(entry, asking_faults(record, self._last.engine, *_writers(books)))) is not None:
+        if (found := self._asked(entry, books)) is not None:
             return found
         if kind in _ENDS:
             return self._ended(books, entry)
@@ -199,6 +198,12 @@ class _Replay:
             return _difference(entry, line or {"verdict": self._verdict.to_json()})
         then()
         return None
+
+    def _asked(self, entry: Entry, books: Books) -> Divergence | None:
+        """Hold what a line says of a model; most say nothing."""
+        if "engine" not in entry.record and entry.kind != "summary":
+            return None
+        return self._faults(entry, asking_faults(entry.record, self._last.engine, *_writers(books)))
 
     def _ended(self, books: Books, entry: Entry) -> Divergence | None:
         """Hold a `close` against how the run ended; where a torn end was moved to, nothing in the ledger says."""
@@ -280,7 +285,7 @@ class _Replay:
         return books.executed(step, result, at, settled=_settles(books, step, result))
 
     def _checked(self, books: Books, record: Mapping[str, Any]) -> tuple[Verdict, Line | None, Callable[[], None]]:
-        proposal = msgspec.structs.replace(Proposal.from_json(record["action"]), engine=record.get("engine"))
+        proposal = Proposal.from_json(record["action"], record.get("engine"))
         now = cel.Timestamp.parse(record["now"])
         checked = books.check(proposal, now, record["at"], _unkept(record))
         self._verdict = checked[0]
