@@ -139,14 +139,6 @@ def say(what: str, found: tuple[float, ...]) -> float:
     return ratio_
 
 
-def holds(what: str, measure: Callable[[], tuple[float, ...]], most: float) -> bool:
-    """Print a ratio and tell whether it is at most `most`; one that is not is measured again, twice at most.
-
-    Other work on the machine shifts a ratio by a tenth; code that is too slow is so three times.
-    """
-    return any(say(what, measure()) <= most for _ in range(3))
-
-
 def _spent(call: Callable[[], Any], loops: int) -> float:
     gc.collect()
     gc.disable()
