@@ -662,13 +662,13 @@ def random_packs(draw: st.DrawFn) -> RandomPack:
     return RandomPack(draw(_truth), by_priority, allow_list, tuple(draw(st.lists(one, max_size=4))))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(random_packs(), max_size=3))
 def test_rules_combine_as_the_policy_language_says(packs: list[RandomPack]) -> None:
     assert verdict_of(packs) == reference(packs)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(_check, max_size=4), st.booleans())
 def test_rules_without_a_grant_never_open_an_allow_list(rules: list[Rule], by_priority: bool) -> None:
     passing = Rule(grants=False, applies=True, holds=True, effect="deny", priority=9, halt=False, shadow=False)
@@ -676,7 +676,7 @@ def test_rules_without_a_grant_never_open_an_allow_list(rules: list[Rule], by_pr
     assert verdict_of([pack])[0] == "deny"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(random_packs(), random_packs())
 def test_a_grant_never_lifts_the_denial_of_another_pack(one: RandomPack, other: RandomPack) -> None:
     grant = Rule(grants=True, applies=True, holds=True, effect="deny", priority=9, halt=False, shadow=False)

@@ -52,7 +52,7 @@ def bare(lines: list[dict[str, Any]], file: Path) -> float:
 
 
 def test_check_and_record_beside_the_bare_writing(tmp_path: Path) -> None:
-    """The same code is 8 times the bare writing where a call of the system is dear, 17 times where it is cheap."""
+    """Ten times is what is wanted; it is 8 where a call of the system is dear, 14 to 18 where it is cheap: not reached."""
     rules = book(tmp_path)
     ratios, ours = [], []
     for number in range(PAIRS):
@@ -62,7 +62,7 @@ def test_check_and_record_beside_the_bare_writing(tmp_path: Path) -> None:
         ratios.append(mine / bare(lines, tmp_path / f"{number}.bare"))
         ours.append(mine / BLOCK)
     found = (statistics.median(ratios), statistics.median(ours), 0.0)
-    assert say("check + record : orjson + sha256 + write", found) <= 25
+    assert say("check + record : orjson + sha256 + write", found) <= 20
 
 
 def test_a_step_costs_the_same_at_the_end(tmp_path: Path) -> None:
